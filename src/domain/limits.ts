@@ -1,0 +1,24 @@
+// Bounds on everything that comes from outside (invariant 6). What is cut shows that it was cut.
+
+export const LIMITS = {
+  payloadBytes: 1_048_576,
+  resultBytes: 1_048_576,
+  progressBytes: 16_384,
+  messageChars: 8_192,
+  stackChars: 32_768,
+  causes: 10,
+  reasonChars: 4_096,
+  notesChars: 65_536,
+  nameChars: 200,
+  keyChars: 512,
+  enqueueBatch: 10_000,
+  delayMs: 10 * 365 * 24 * 3_600_000,
+} as const
+
+/** Cuts text to `maxChars` and says how much is missing. NUL, which Postgres cannot store, becomes U+FFFD. */
+export function cap(text: string, maxChars: number): string {
+  const clean = text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text
+  if (clean.length <= maxChars) return clean
+  const mark = ` … [${clean.length - maxChars} more characters cut]`
+  return clean.slice(0, maxChars) + mark
+}

@@ -1,0 +1,18 @@
+// How an attempt ended. Facts only; what follows from them is a Decision.
+import type { Failure } from './failure.js'
+import type { Json } from './json.js'
+
+export const OUTCOMES = ['succeeded', 'failed', 'snoozed', 'cancelled', 'timed_out', 'interrupted', 'lost'] as const
+
+export type OutcomeType = (typeof OUTCOMES)[number]
+
+export type Outcome =
+  | { readonly type: 'succeeded'; readonly result: Json }
+  /** `final`: the handler itself said that no retry can help (`bury`). */
+  | { readonly type: 'failed'; readonly failure: Failure; readonly final?: boolean }
+  | { readonly type: 'snoozed'; readonly delayMs: number }
+  | { readonly type: 'cancelled'; readonly reason: string }
+  | { readonly type: 'timed_out'; readonly failure: Failure }
+  /** Stopped by our own shutdown, or never started: `started` tells which. */
+  | { readonly type: 'interrupted'; readonly started: boolean }
+  | { readonly type: 'lost'; readonly failure: Failure }
