@@ -1,0 +1,13 @@
+// `npm start`: from a clean clone to the running program. The program runs in this very process, so a Ctrl-C
+// reaches it directly and its exit code is ours.
+import { pathToFileURL } from 'node:url'
+import { buildIfStale, checkNode, installDependencies } from './prepare.mjs'
+import { root } from './run.mjs'
+
+checkNode()
+if (!((await installDependencies()) && (await buildIfStale()))) process.exit(1)
+
+const main = `${root}dist/main.js`
+process.argv[1] = main
+process.setSourceMapsEnabled(true)
+await import(pathToFileURL(main).href)
