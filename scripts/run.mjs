@@ -12,8 +12,10 @@ if (!process.stdout.isTTY && !process.env.FORCE_COLOR) process.env.NO_COLOR ??= 
 /** How long a child may take to end after it was told to. */
 const GRACE_MS = 15_000
 
+const PARENT_CHECK_MS = 250
+
 /** The exit code a shell reports for a process that a signal ended. */
-const EXIT_OF_SIGNAL = { SIGINT: 130, SIGTERM: 143 }
+const EXIT_OF_SIGNAL = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
 
 /** @type {Set<import('node:child_process').ChildProcess>} */
 const children = new Set()
@@ -24,9 +26,9 @@ let interruptedWith
 /** The exit code to end with when a person or a supervisor stopped us; undefined while nobody did. */
 export const interrupted = () => interruptedWith
 
-/** From here on SIGINT and SIGTERM stop the running child, not this process: the caller ends by itself. */
+/** From here on a signal to end stops the running child, not this process: the caller ends by itself. */
 export function passSignalsOn() {
-  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) {
+  for (const signal of /** @type {const} */ (['SIGHUP', 'SIGINT', 'SIGTERM'])) {
     process.on(signal, () => {
       if (interruptedWith !== undefined) return // npm repeats what the terminal already sent
       interruptedWith = EXIT_OF_SIGNAL[signal]
@@ -36,6 +38,20 @@ export function passSignalsOn() {
       }
     })
   }
+}
+
+/**
+ * npm runs a script in a shell, and a SIGTERM to npm ends that shell without reaching us: we would run on with
+ * nobody to stop us. A parent that is gone counts as that SIGTERM.
+ */
+export function endWithParent() {
+  const parent = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(watch)
+    process.kill(process.pid, 'SIGTERM')
+  }, PARENT_CHECK_MS)
+  watch.unref()
 }
 
 /**

@@ -2,9 +2,10 @@
 // reaches it directly and its exit code is ours.
 import { pathToFileURL } from 'node:url'
 import { buildIfStale, checkNode, installDependencies } from './prepare.mjs'
-import { root } from './run.mjs'
+import { endWithParent, root } from './run.mjs'
 
 checkNode()
+endWithParent()
 if (!((await installDependencies()) && (await buildIfStale()))) process.exit(1)
 
 const main = `${root}dist/main.js`

@@ -5,13 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from './build.mjs'
 import { checkNode, installDependencies } from './prepare.mjs'
-import { interrupted, passSignalsOn, runTool } from './run.mjs'
+import { endWithParent, interrupted, passSignalsOn, runTool } from './run.mjs'
 import { provide, services } from './services.mjs'
 
 const args = process.argv.slice(2).filter(arg => arg !== '--ci')
 const strict = process.argv.includes('--ci') || ['true', '1'].includes(process.env.CI ?? '')
 
 checkNode()
+endWithParent()
 passSignalsOn()
 process.exitCode = (await installDependencies()) ? await checkAll() : 1
 if (interrupted() !== undefined) process.exitCode = interrupted()
