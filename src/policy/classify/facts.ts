@@ -1,0 +1,103 @@
+// What can be read from one thrown thing, read once and capped, whatever it is.
+import { cap, LIMITS } from '../../domain/limits.js'
+import { attempt, isObject, prop, textProp } from '../read.js'
+
+export interface Facts {
+  readonly error: unknown
+  readonly type: string
+  readonly message: string
+  readonly code?: string
+  readonly status?: number
+  readonly stack?: string
+}
+
+export function factsOf(error: unknown): Facts {
+  const type = typeOf(error)
+  const whole = messageOf(error)
+  const message = cap(whole, LIMITS.messageChars)
+  const code = codeOf(error)
+  const status = statusOf(error)
+  const stack = stackOf(error, whole, message)
+  return {
+    error,
+    type,
+    message,
+    ...(code !== undefined && { code }),
+    ...(status !== undefined && { status }),
+    ...(stack !== undefined && { stack }),
+  }
+}
+
+/** The name it gives itself; its class if that is only "Error". A minifier's one-letter class names say nothing. */
+function typeOf(error: unknown): string {
+  if (!isObject(error)) return error === null ? 'null' : typeof error
+  const name = textProp(error, 'name')
+  const constructorName = textProp(prop(error, 'constructor'), 'name')
+  const given = name !== undefined && name !== 'Error' ? name : undefined
+  const type = given ?? (constructorName && constructorName.length > 2 ? constructorName : (name ?? 'Object'))
+  return cap(type, LIMITS.nameChars)
+}
+
+function messageOf(error: unknown): string {
+  if (!isObject(error)) return attempt(() => String(error)) ?? ''
+  const message = prop(error, 'message')
+  if (typeof message === 'string') return message
+  if (message !== undefined && message !== null && !isObject(message)) return String(message)
+  return isErrorLike(error) ? '' : describe(error)
+}
+
+const isErrorLike = (error: object): boolean => typeof prop(error, 'stack') === 'string'
+
+/** A thrown object without a message shows its plain fields, a few of them. */
+function describe(error: object): string {
+  const keys = (attempt(() => Object.keys(error)) ?? []).slice(0, 20)
+  const fields = keys.flatMap(key => {
+    const value = prop(error, key)
+    return isObject(value) || value === undefined ? [] : [`${key}: ${attempt(() => String(value)) ?? '?'}`]
+  })
+  return fields.length === 0 ? '' : `{ ${fields.join(', ')} }`
+}
+
+function codeOf(error: unknown): string | undefined {
+  for (const key of ['code', 'Code']) {
+    const code = prop(error, key)
+    if (typeof code === 'number' || (typeof code === 'string' && code !== ''))
+      return cap(String(code), LIMITS.nameChars)
+  }
+  return undefined
+}
+
+/** Where the clients in use put the status of the answer. */
+const STATUS_PATHS: readonly (readonly string[])[] = [
+  ['status'],
+  ['statusCode'],
+  ['httpStatus'],
+  ['response', 'status'],
+  ['response', 'statusCode'],
+  ['$metadata', 'httpStatusCode'],
+  ['$response', 'statusCode'],
+  ['output', 'statusCode'],
+]
+
+function statusOf(error: unknown): number | undefined {
+  for (const path of STATUS_PATHS) {
+    const status = asStatus(path.reduce(prop, error))
+    if (status !== undefined) return status
+  }
+  return undefined
+}
+
+export function asStatus(value: unknown): number | undefined {
+  const text = typeof value === 'number' || typeof value === 'string' ? String(value) : ''
+  return /^[1-5]\d\d$/.test(text) ? Number(text) : undefined
+}
+
+/** A stack begins with the whole message; a huge one would push the frames over the cap. */
+function stackOf(error: unknown, whole: string, message: string): string | undefined {
+  const stack = textProp(error, 'stack')
+  if (stack === undefined) return undefined
+  const start = whole === '' ? -1 : stack.slice(0, 400).indexOf(whole.slice(0, 100))
+  const starts = start >= 0 && stack.startsWith(whole, start)
+  const trimmed = starts ? stack.slice(0, start) + message + stack.slice(start + whole.length) : stack
+  return cap(trimmed, LIMITS.stackChars)
+}
