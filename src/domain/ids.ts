@@ -41,4 +41,3 @@ export function newId(clock: Clock = systemClock): string {
 }
 
 export const newJobId = (clock?: Clock): JobId => newId(clock) as JobId
-export const newSessionId = (clock?: Clock): SessionId => newId(clock) as SessionId

@@ -1,6 +1,5 @@
 // A job: one piece of work. What handlers and classifiers see of it, and what is stored about it.
 import type { JobId, Lease } from './ids.js'
-import type { LiveState } from './lifecycle.js'
 
 export const PRIORITY = { lowest: 0, default: 5, highest: 10 } as const
 
@@ -51,4 +50,18 @@ export interface ClaimedJob extends Job {
   readonly suspect: boolean
 }
 
-export type { LiveState }
+/** A job that is about to be enqueued. */
+export interface NewJob extends JobIdentity {
+  readonly payloadText: string
+  /** Run after so long, by the database's clock. */
+  readonly delayMs?: number
+  /** Run at this time, ISO text; beats `delayMs`. */
+  readonly runAt?: string
+  readonly maxAttempts?: number
+}
+
+export interface Enqueued {
+  readonly id: JobId
+  /** True: a live job with the same unique key was there already, and `id` is that one's. */
+  readonly deduplicated: boolean
+}

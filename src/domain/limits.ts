@@ -15,10 +15,12 @@ export const LIMITS = {
   delayMs: 10 * 365 * 24 * 3_600_000,
 } as const
 
-/** Cuts text to `maxChars` and says how much is missing. NUL, which Postgres cannot store, becomes U+FFFD. */
+/**
+ * Cuts text to `maxChars` and says how much is missing. What Postgres cannot store (NUL, half a surrogate pair)
+ * becomes U+FFFD.
+ */
 export function cap(text: string, maxChars: number): string {
-  const clean = text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text
-  if (clean.length <= maxChars) return clean
-  const mark = ` … [${clean.length - maxChars} more characters cut]`
-  return clean.slice(0, maxChars) + mark
+  const cut =
+    text.length <= maxChars ? text : `${text.slice(0, maxChars)} … [${text.length - maxChars} more characters cut]`
+  return cut.toWellFormed().replaceAll('\0', '\uFFFD')
 }

@@ -1,0 +1,60 @@
+// What happened, past tense, for whoever wants to know: logs, metrics, a user's own listener. Never on the path of
+// a job's fate: a listener that throws changes nothing.
+import type { Decision } from './decision.js'
+import type { Failure } from './failure.js'
+import type { JobId } from './ids.js'
+import type { JobIdentity } from './job.js'
+import type { OutcomeType } from './outcome.js'
+
+interface OfJob {
+  readonly job: JobIdentity
+}
+
+interface OfAttempt extends OfJob {
+  readonly attempt: number
+  readonly worker: string
+  readonly durationMs: number
+}
+
+export interface Events {
+  'job.enqueued': OfJob
+  'job.started': OfJob & { readonly attempt: number; readonly worker: string; readonly waitedMs: number }
+  'job.completed': OfAttempt & { readonly redriven: boolean }
+  /** An attempt failed; what follows is in `decision`. */
+  'job.failed': OfAttempt & {
+    readonly outcome: OutcomeType
+    readonly failure: Failure
+    readonly decision: Decision
+  }
+  'job.retrying': OfAttempt & { readonly failure: Failure; readonly delayMs: number; readonly reason: string }
+  'job.dead': OfAttempt & { readonly failure: Failure | undefined; readonly reason: string }
+  'job.cancelled': OfAttempt & { readonly reason: string }
+  'job.returned': OfAttempt & { readonly reason: string; readonly delayMs: number }
+  'job.held': OfAttempt & { readonly reason: string; readonly delayMs: number }
+  /** Its worker died; recovery decided what follows. */
+  'job.rescued': OfJob & { readonly worker: string; readonly decision: Decision }
+  /** A result came too late: the job belongs to another worker, or has ended. Nothing was changed. */
+  'job.refused': OfJob & { readonly outcome: OutcomeType; readonly worker: string }
+  'worker.started': { readonly worker: string; readonly session: string }
+  'worker.stopped': { readonly worker: string }
+  /** The lease could not be renewed: everything running was aborted. */
+  'worker.lapsed': { readonly worker: string; readonly reason: string; readonly jobs: readonly JobId[] }
+  /** Nothing was fetched for too long although the worker wanted to. */
+  'worker.stalled': { readonly worker: string; readonly sinceMs: number }
+  'recovery.finished': {
+    readonly cause: string
+    readonly rescued: number
+    readonly promoted: number
+    readonly buried: number
+    readonly cleaned: number
+    readonly expired: number
+    readonly error: string | undefined
+  }
+  /** Something in the background failed and will be tried again. */
+  error: { readonly where: string; readonly error: unknown }
+}
+
+export type EventName = keyof Events
+export type Listener<Name extends EventName> = (event: Events[Name]) => void
+/** How the moving parts tell; they know no listeners. */
+export type Announce = <Name extends EventName>(name: Name, event: Events[Name]) => void

@@ -1,0 +1,171 @@
+// Takes waiting jobs for a session: many in one statement, each with a new lease, never one that another holds.
+// A lane is one job name of one queue; its index entries are in the order of the line, so that a name this worker
+// cannot run (no handler, no free slot) costs nothing to step over.
+import type { JobId, Lease, SessionId } from '../domain/ids.js'
+import type { ClaimedJob } from '../domain/job.js'
+import { type Database, sql } from './database.js'
+import { millis, optional } from './rows.js'
+
+export interface Lane {
+  readonly queue: string
+  readonly name: string
+}
+
+export interface LaneDemand extends Lane {
+  /** At most so many of this lane. */
+  readonly limit: number
+}
+
+const COLUMNS = `
+  j.id, j.lease, j.queue, j.name, j.priority, j.seq, j.payload::text AS payload, j.attempt, j.snoozes, j.holds,
+  j.interruptions, j.lost, j.redrives, j.max_attempts, j.unique_key, j.service, j.tenant, j.user_id, j.project,
+  ${millis('j.created_at')} AS created_at, ${millis('j.first_claimed_at')} AS first_claimed_at,
+  ${millis('j.claimed_at')} AS claimed_at, ${millis('j.run_at')} AS run_at`
+
+// INVARIANT: a session that has ended or lapsed claims nothing, and a paused queue gives nothing.
+const OPEN = `
+  EXISTS (SELECT FROM redrive.session s WHERE s.id = $1::bigint AND s.ended_at IS NULL
+          AND s.expires_at > coalesce($2::timestamptz, now()))`
+const PAUSED = (queue: string) => `
+  EXISTS (SELECT FROM redrive.queue q WHERE q.name = ${queue} AND q.paused_at IS NOT NULL)`
+
+// Rows are taken by their place, which their locks keep still: no join, so no plan that depends on statistics.
+const TAKE = `
+  UPDATE redrive.job j
+  SET state = 'active', attempt = j.attempt + 1, lease = nextval('redrive.lease_seq'), session_id = $1::bigint,
+      claimed_at = coalesce($2::timestamptz, now()), started = false,
+      first_claimed_at = coalesce(j.first_claimed_at, $2::timestamptz, now())
+  WHERE j.ctid = ANY (ARRAY(SELECT place FROM next)) AND j.state = 'waiting'
+  RETURNING ${COLUMNS}`
+
+const CLAIM_LANE = sql`
+  WITH next AS MATERIALIZED (
+    SELECT j.ctid AS place FROM redrive.job j
+    WHERE j.queue = $3 AND j.name = $4 AND j.state = 'waiting' AND ${OPEN} AND NOT ${PAUSED('$3')}
+    ORDER BY j.priority DESC, j.seq LIMIT $5::integer FOR UPDATE SKIP LOCKED
+  ) ${TAKE}`
+
+// Several lanes are one line: first see, without locking, how many of each lane are at the front of the whole;
+// then lock that many of each.
+const CLAIM_LANES = sql`
+  WITH lane AS MATERIALIZED (
+    SELECT l.* FROM json_to_recordset($3::json) AS l(queue text COLLATE "C", name text COLLATE "C", "limit" integer)
+    WHERE ${OPEN} AND NOT ${PAUSED('l.queue')}
+  ), front AS MATERIALIZED (
+    SELECT queue, name, count(*) AS share
+    FROM (
+      SELECT lane.queue, lane.name
+      FROM lane CROSS JOIN LATERAL (
+        SELECT j.priority, j.seq FROM redrive.job j
+        WHERE j.queue = lane.queue AND j.name = lane.name AND j.state = 'waiting'
+        ORDER BY j.priority DESC, j.seq LIMIT lane.limit
+      ) ahead
+      ORDER BY ahead.priority DESC, ahead.seq LIMIT $4::integer
+    ) line
+    GROUP BY queue, name
+  ), next AS MATERIALIZED (
+    SELECT taken.place FROM front CROSS JOIN LATERAL (
+      SELECT j.ctid AS place FROM redrive.job j
+      WHERE j.queue = front.queue AND j.name = front.name AND j.state = 'waiting'
+      ORDER BY j.priority DESC, j.seq LIMIT front.share FOR UPDATE SKIP LOCKED
+    ) taken
+  ) ${TAKE}`
+
+interface Row {
+  id: JobId
+  lease: string | number
+  queue: string
+  name: string
+  priority: number
+  seq: string | number
+  payload: string
+  attempt: number
+  snoozes: number
+  holds: number
+  interruptions: number
+  lost: number
+  redrives: number
+  max_attempts: number | null
+  unique_key: string | null
+  service: string | null
+  tenant: string | null
+  user_id: string | null
+  project: string | null
+  created_at: number
+  first_claimed_at: number
+  claimed_at: number
+  run_at: number
+}
+
+const toJob = (row: Row): ClaimedJob => ({
+  id: row.id,
+  lease: String(row.lease) as Lease,
+  queue: row.queue,
+  name: row.name,
+  priority: row.priority,
+  payloadText: row.payload,
+  attempt: row.attempt,
+  snoozes: row.snoozes,
+  holds: row.holds,
+  interruptions: row.interruptions,
+  lost: row.lost,
+  redrives: row.redrives,
+  createdAt: row.created_at,
+  firstClaimedAt: row.first_claimed_at,
+  claimedAt: row.claimed_at,
+  waitingSince: row.run_at,
+  suspect: row.lost > 0,
+  ...optional('maxAttempts', row.max_attempts),
+  ...optional('uniqueKey', row.unique_key),
+  ...optional('service', row.service),
+  ...optional('tenant', row.tenant),
+  ...optional('user', row.user_id),
+  ...optional('project', row.project),
+})
+
+/** Up to `limit` jobs, first in line first. */
+export async function claim(
+  db: Database,
+  session: SessionId,
+  lanes: readonly LaneDemand[],
+  limit: number,
+): Promise<ClaimedJob[]> {
+  const [only] = lanes
+  if (!only || limit < 1) return []
+  const rows =
+    lanes.length === 1
+      ? await db.query<Row>(CLAIM_LANE, [session, db.now(), only.queue, only.name, Math.min(limit, only.limit)])
+      : await db.query<Row>(CLAIM_LANES, [session, db.now(), JSON.stringify(lanes), limit])
+  rows.sort((a, b) => b.priority - a.priority || Number(a.seq) - Number(b.seq))
+  return rows.map(toJob)
+}
+
+const MARK_STARTED = sql`
+  UPDATE redrive.job SET started = true WHERE id = $1::uuid AND lease = $2::bigint RETURNING id`
+
+/** Records that a suspect job is about to run, so that a crash is blamed on it and not on its neighbours. */
+export async function markStarted(db: Database, job: { id: JobId; lease: Lease }): Promise<boolean> {
+  return (await db.query(MARK_STARTED, [job.id, job.lease])).length === 1
+}
+
+const ORPHANS = sql`
+  SELECT ${COLUMNS}, j.started, s.worker, s.ended_by FROM redrive.job j
+  LEFT JOIN redrive.session s ON s.id = j.session_id
+  WHERE j.state = 'active' AND (s.id IS NULL OR s.ended_at IS NOT NULL)
+  ORDER BY j.session_id LIMIT $1::integer`
+
+export interface Orphan extends ClaimedJob {
+  /** False: it was in its dead worker's buffer and surely never ran. True: it ran, or may have. */
+  readonly mayHaveRun: boolean
+  readonly worker: string
+}
+
+/** Running jobs whose session has ended: nobody is working on them any more. */
+export async function orphans(db: Database, limit: number): Promise<Orphan[]> {
+  const rows = await db.query<Row & { started: boolean; worker: string | null }>(ORPHANS, [limit])
+  return rows.map(row => ({
+    ...toJob(row),
+    mayHaveRun: row.started || row.lost === 0,
+    worker: row.worker ?? 'an unknown worker',
+  }))
+}

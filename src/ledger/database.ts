@@ -1,0 +1,52 @@
+// The port to a database: what the ledger needs of a connection, and no more. The SQL is the same for every
+// adapter (databases/); only how it reaches Postgres differs.
+
+/** A constant SQL text. Written for the schema `redrive`; the adapter puts the configured name in its place. */
+export interface Statement {
+  readonly text: string
+}
+
+/** What may be bound to a statement. Sets of rows travel as one JSON text: every driver can carry that. */
+export type Param = string | number | boolean | null
+
+export interface Queryable {
+  /** Runs one statement and returns its rows. Bounded by the statement timeout. */
+  query<Row = Record<string, unknown>>(statement: Statement, params?: readonly Param[]): Promise<Row[]>
+  /** The time to use instead of the database's own clock, as ISO text; null outside of tests (invariant 5). */
+  now(): string | null
+}
+
+export interface Transaction extends Queryable {
+  /** Runs several statements at once, without parameters: for migrations. */
+  execute(text: string): Promise<void>
+}
+
+export interface Subscription {
+  close(): Promise<void>
+}
+
+export interface Listener {
+  onMessage(message: string): void
+  /** The subscription came (back) up; whatever was said in between was missed. */
+  onUp(): void
+}
+
+/** A client of the caller's own, with a transaction open on it, for transactional enqueue. */
+export interface ForeignClient {
+  query(text: string, params: unknown[]): Promise<{ rows: unknown[] }>
+}
+
+export interface Database extends Queryable {
+  readonly kind: 'server' | 'embedded'
+  readonly schema: string
+  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
+  /** The same statements, run inside a transaction that belongs to the caller. */
+  within(client: ForeignClient): Queryable
+  /** Hears NOTIFY, and reconnects by itself; undefined where LISTEN is not possible or not needed. */
+  listen(channel: string, listener: Listener): Subscription | undefined
+  close(): Promise<void>
+}
+
+export const sql = (strings: TemplateStringsArray, ...parts: readonly string[]): Statement => ({
+  text: String.raw({ raw: strings }, ...parts),
+})

@@ -1,0 +1,49 @@
+// One connection that LISTENs, kept up by itself: when it breaks it is made again, with growing pauses. Missing a
+// message is harmless, because polling is the truth; `onUp` tells the listener to look for itself.
+import pg from 'pg'
+import type { Clock, Timer } from '../../domain/clock.js'
+import type { Listener, Subscription } from '../database.js'
+
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 10_000
+
+export function subscribe(config: pg.ClientConfig, channel: string, listener: Listener, clock: Clock): Subscription {
+  let client: pg.Client | undefined
+  let timer: Timer | undefined
+  let pauseMs = FIRST_PAUSE_MS
+  let closed = false
+
+  const again = (broken: pg.Client) => {
+    if (closed || client !== broken) return
+    client = undefined
+    broken.end().catch(() => {})
+    timer = clock.timer(pauseMs, connect, { background: true })
+    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
+  }
+
+  const connect = () => {
+    const next = new pg.Client({ ...config, application_name: 'redrive listener', statement_timeout: 0 })
+    client = next
+    next.on('error', () => again(next))
+    next.on('end', () => again(next))
+    next.on('notification', message => listener.onMessage(message.payload ?? ''))
+    next
+      .connect()
+      .then(() => next.query(`LISTEN ${next.escapeIdentifier(channel)}`))
+      .then(() => {
+        if (closed || client !== next) return
+        pauseMs = FIRST_PAUSE_MS
+        listener.onUp()
+      })
+      .catch(() => again(next))
+  }
+  connect()
+
+  return {
+    async close() {
+      closed = true
+      timer?.cancel()
+      await client?.end().catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,165 @@
+// Server Postgres through `pg`: a pool of our own from a URL, a pool the user brings, or anything that can
+// query(text, params) on one connection.
+import pg from 'pg'
+import { type Clock, systemClock } from '../../domain/clock.js'
+import { RedriveError } from '../../domain/errors.js'
+import type {
+  Database,
+  ForeignClient,
+  Listener,
+  Param,
+  Queryable,
+  Statement,
+  Subscription,
+  Transaction,
+} from '../database.js'
+import { statementTexts } from '../schema-name.js'
+import { subscribe } from './pg-listener.js'
+
+export interface PgOptions {
+  readonly schema: string
+  readonly now?: () => string | null
+  readonly clock?: Clock
+  readonly statementTimeoutMs?: number
+  readonly poolSize?: number
+  /** Off: wake by polling alone, as behind a pooler that cannot LISTEN. */
+  readonly listen?: boolean
+}
+
+const DEFAULT_STATEMENT_TIMEOUT_MS = 30_000
+const CONNECT_TIMEOUT_MS = 10_000
+
+type PoolLike = Pick<pg.Pool, 'query' | 'connect'> & { options?: pg.PoolConfig }
+
+const isPool = (value: object): value is PoolLike => 'connect' in value && 'totalCount' in value
+
+/** A pool of our own for a URL or for the PG* variables; closed with the database. */
+export function openPg(connectionString: string | undefined, options: PgOptions): Database {
+  const timeoutMs = options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS
+  const pool = new pg.Pool({
+    ...(connectionString === undefined ? {} : { connectionString }),
+    max: options.poolSize ?? 10,
+    application_name: 'redrive',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: timeoutMs,
+    idle_in_transaction_session_timeout: timeoutMs * 2,
+    keepAlive: true,
+  })
+  // An idle connection that breaks is replaced at the next query; without a listener it would end the process.
+  pool.on('error', () => {})
+  return pooled(pool, options, () => pool.end())
+}
+
+/** A pool or client that belongs to the user: used, never closed. */
+export function adoptPg(client: ForeignClient | PoolLike, options: PgOptions): Database {
+  return isPool(client) ? pooled(client, options, async () => {}) : single(client as ForeignClient, options)
+}
+
+function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>): Database {
+  const render = statementTexts(options.schema)
+  const now = options.now ?? (() => null)
+  // The client-side limit is the last resort, for a server that does not answer at all.
+  const query_timeout = (options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS) + 5_000
+  const subscriptions = new Set<Subscription>()
+
+  const on = (client: Pick<pg.Pool, 'query'>): Queryable => ({
+    now,
+    async query<Row>(statement: Statement, params: readonly Param[] = []) {
+      const result = await client
+        .query({ text: render(statement), values: params as Param[], query_timeout } as pg.QueryConfig)
+        .catch(throwClear)
+      return result.rows as Row[]
+    },
+  })
+
+  return {
+    kind: 'server',
+    schema: options.schema,
+    ...on(pool),
+    async transaction<T>(work: (tx: Transaction) => Promise<T>) {
+      const client = await pool.connect().catch(throwClear)
+      let broken: Error | undefined
+      // While checked out, the client's own errors come here rather than to the pool.
+      const onError = (error: Error) => {
+        broken = error
+      }
+      client.on('error', onError)
+      try {
+        await client.query('BEGIN')
+        const result = await work({ ...on(client), execute: async text => void (await client.query(text)) })
+        await client.query('COMMIT')
+        return result
+      } catch (error) {
+        await client.query('ROLLBACK').catch((rollback: Error) => {
+          broken = rollback
+        })
+        throw error
+      } finally {
+        client.off('error', onError)
+        client.release(broken)
+      }
+    },
+    within: client => within(client, render, now),
+    listen(channel: string, listener: Listener) {
+      if (options.listen === false || !pool.options) return undefined
+      const subscription = subscribe(pool.options, channel, listener, options.clock ?? systemClock)
+      subscriptions.add(subscription)
+      return subscription
+    },
+    async close() {
+      await Promise.all([...subscriptions].map(subscription => subscription.close()))
+      await end()
+    },
+  }
+}
+
+/** One connection that can only query: a transaction keeps every other statement waiting until it has ended. */
+function single(client: ForeignClient, options: PgOptions): Database {
+  const render = statementTexts(options.schema)
+  const now = options.now ?? (() => null)
+  let line: Promise<unknown> = Promise.resolve()
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const turn = line.then(work, work)
+    line = turn.catch(() => {})
+    return turn
+  }
+  const direct = within(client, render, now)
+  return {
+    kind: 'server',
+    schema: options.schema,
+    now,
+    query: (statement, params) => inTurn(() => direct.query(statement, params)),
+    transaction: work =>
+      inTurn(async () => {
+        await client.query('BEGIN', [])
+        try {
+          const result = await work({ ...direct, execute: async text => void (await client.query(text, [])) })
+          await client.query('COMMIT', [])
+          return result
+        } catch (error) {
+          await client.query('ROLLBACK', []).catch(() => {})
+          throw error
+        }
+      }),
+    within: other => within(other, render, now),
+    listen: () => undefined,
+    close: async () => {},
+  }
+}
+
+function within(client: ForeignClient, render: (statement: Statement) => string, now: () => string | null): Queryable {
+  return {
+    now,
+    query: async <Row>(statement: Statement, params: readonly Param[] = []) =>
+      (await client.query(render(statement), [...params])).rows as Row[],
+  }
+}
+
+const QUERY_CANCELED = '57014'
+
+function throwClear(error: Error & { code?: string }): never {
+  if (error.code === QUERY_CANCELED || error.message === 'Query read timeout') {
+    throw new RedriveError('STATEMENT_TIMEOUT', `A statement was given up: ${error.message}`, { cause: error })
+  }
+  throw error
+}

@@ -1,0 +1,129 @@
+// What may go, and when: history after its days, attempts of jobs that are neither live nor dead, resolved dead letters,
+// ended sessions, old runs. Open dead letters never (invariant 8). Small batches, so that an ill database is not made
+// worse (pitfall 19).
+import type { FinishedState } from '../domain/lifecycle.js'
+import { type Database, type Queryable, type Statement, sql } from './database.js'
+
+const ENSURE_DAYS = sql`
+  SELECT redrive.ensure_history_day((coalesce($1::timestamptz, now()) AT TIME ZONE 'UTC')::date + ahead)
+  FROM generate_series(0, $2::integer) ahead`
+
+/** Makes the history partitions of today and some days ahead. */
+export async function ensureHistoryDays(db: Queryable, ahead: number): Promise<void> {
+  await db.query(ENSURE_DAYS, [db.now(), ahead])
+}
+
+const COUNT_DAYS = sql`
+  SELECT coalesce(sum(completed + cancelled), 0) AS jobs FROM redrive.tally
+  WHERE day < (coalesce($1::timestamptz, now()) AT TIME ZONE 'UTC')::date - $2::integer`
+const DROP_DAYS = sql`
+  SELECT redrive.drop_history_before((coalesce($1::timestamptz, now()) AT TIME ZONE 'UTC')::date - $2::integer) AS dropped`
+const DELETE_STRAYS = sql`
+  DELETE FROM redrive.finished_job_default WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM redrive.finished_job_default
+    WHERE finished_at < ((coalesce($1::timestamptz, now()) AT TIME ZONE 'UTC')::date - $2::integer)::timestamp AT TIME ZONE 'UTC'
+    LIMIT $3::integer))
+  RETURNING 1`
+const FORGET_DAYS = sql`
+  DELETE FROM redrive.tally WHERE day < (coalesce($1::timestamptz, now()) AT TIME ZONE 'UTC')::date - $2::integer`
+const FOLD_TALLY = sql`
+  WITH ended AS (
+    DELETE FROM redrive.tally WHERE shard <> 0
+      AND NOT EXISTS (SELECT FROM redrive.session s WHERE s.id = shard / 16 AND s.ended_at IS NULL)
+    RETURNING queue, day, completed, cancelled, failed, dead
+  )
+  INSERT INTO redrive.tally (queue, day, shard, completed, cancelled, failed, dead)
+  SELECT queue, day, 0, sum(completed), sum(cancelled), sum(failed), sum(dead) FROM ended GROUP BY queue, day
+  ON CONFLICT (queue, day, shard) DO UPDATE
+  SET completed = tally.completed + excluded.completed, cancelled = tally.cancelled + excluded.cancelled,
+      failed = tally.failed + excluded.failed, dead = tally.dead + excluded.dead`
+
+/** Removes finished jobs of days before the last `keepDays` whole ones; returns how many jobs. */
+export async function dropHistory(db: Database, keepDays: number, batch: number): Promise<number> {
+  await db.query(FOLD_TALLY)
+  const [counted] = await db.query<{ jobs: string | number }>(COUNT_DAYS, [db.now(), keepDays])
+  await db.query(DROP_DAYS, [db.now(), keepDays])
+  await inBatches(batch, async () => (await db.query(DELETE_STRAYS, [db.now(), keepDays, batch])).length)
+  await db.query(FORGET_DAYS, [db.now(), keepDays])
+  return Number(counted?.jobs)
+}
+
+const AGED = (alias: string) =>
+  `${alias} < coalesce($1::timestamptz, now()) - $2::double precision * interval '1 millisecond'`
+
+const FORGET_ATTEMPTS = sql`
+  DELETE FROM redrive.attempt WHERE ctid = ANY (ARRAY(
+    SELECT a.ctid FROM redrive.attempt a
+    WHERE ${AGED('a.finished_at')}
+      AND NOT EXISTS (SELECT FROM redrive.job j WHERE j.id = a.job_id)
+      AND NOT EXISTS (SELECT FROM redrive.dead_letter d WHERE d.id = a.job_id)
+    ORDER BY a.finished_at LIMIT $3::integer))
+  RETURNING 1`
+const EXPIRE_DEAD_LETTERS = sql`
+  WITH expired AS (
+    DELETE FROM redrive.dead_letter WHERE id = ANY (ARRAY(
+      SELECT id FROM redrive.dead_letter
+      WHERE resolved_at IS NOT NULL AND status IN ('recovered', 'permanently_failed') AND ${AGED('resolved_at')}
+      ORDER BY resolved_at LIMIT $3::integer FOR UPDATE SKIP LOCKED))
+    RETURNING id, queue
+  ), noted AS (
+    INSERT INTO redrive.audit (at, actor, action, target_type, target, after)
+    SELECT coalesce($1::timestamptz, now()), 'retention', 'expire', 'queue', queue, json_build_object('removed', count(*))
+    FROM expired GROUP BY queue
+  )
+  SELECT id FROM expired`
+const FORGET_SESSIONS = sql`
+  DELETE FROM redrive.session WHERE id = ANY (ARRAY(
+    SELECT s.id FROM redrive.session s WHERE s.ended_at IS NOT NULL AND ${AGED('s.ended_at')}
+      AND NOT EXISTS (SELECT FROM redrive.job j WHERE j.session_id = s.id AND j.state = 'active')
+    ORDER BY s.id LIMIT $3::integer))
+  RETURNING 1`
+const FORGET_RUNS = sql`
+  DELETE FROM redrive.recovery_run WHERE id = ANY (ARRAY(
+    SELECT id FROM redrive.recovery_run WHERE status <> 'running' AND ${AGED('finished_at')} ORDER BY id LIMIT $3::integer))
+  RETURNING 1`
+
+const forget = (statement: Statement) => (db: Database, ageMs: number, batch: number) =>
+  inBatches(batch, async () => (await db.query(statement, [db.now(), ageMs, batch])).length)
+
+export const forgetAttempts = forget(FORGET_ATTEMPTS)
+export const expireDeadLetters = forget(EXPIRE_DEAD_LETTERS)
+export const forgetSessions = forget(FORGET_SESSIONS)
+export const forgetRuns = forget(FORGET_RUNS)
+
+const CLEAN_FINISHED = sql`
+  WITH removed AS (
+    DELETE FROM redrive.finished_job f USING (
+      SELECT tableoid AS part, ctid AS place FROM redrive.finished_job
+      WHERE queue = $4 AND state = $5::redrive.job_state AND ${AGED('finished_at')} LIMIT $3::integer
+    ) old
+    WHERE f.tableoid = old.part AND f.ctid = old.place
+    RETURNING f.id, f.queue, f.state, (f.finished_at AT TIME ZONE 'UTC')::date AS day
+  ), counted AS (
+    INSERT INTO redrive.tally (queue, day, shard, completed, cancelled)
+    SELECT queue, day, 0, -count(*) FILTER (WHERE state = 'completed'), -count(*) FILTER (WHERE state = 'cancelled')
+    FROM removed GROUP BY queue, day
+    ON CONFLICT (queue, day, shard) DO UPDATE
+    SET completed = tally.completed + excluded.completed, cancelled = tally.cancelled + excluded.cancelled
+  )
+  SELECT id FROM removed`
+
+/** Removes a queue's finished jobs that ended longer than `graceMs` ago. */
+export function cleanFinished(
+  db: Database,
+  queue: string,
+  state: FinishedState,
+  graceMs: number,
+  batch: number,
+): Promise<number> {
+  return inBatches(batch, async () => (await db.query(CLEAN_FINISHED, [db.now(), graceMs, batch, queue, state])).length)
+}
+
+async function inBatches(batch: number, remove: () => Promise<number>): Promise<number> {
+  let total = 0
+  for (;;) {
+    const removed = await remove()
+    total += removed
+    if (removed < batch) return total
+  }
+}

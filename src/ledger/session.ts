@@ -1,0 +1,70 @@
+// Sessions: one row is the lease of every job its worker holds, so renewing costs the same for one job as for a
+// thousand (invariant 3). A session that has ended can never be renewed: whoever finds it lapsed ends it first.
+import type { JobId, SessionId } from '../domain/ids.js'
+import { type Database, sql } from './database.js'
+
+export interface NewSession {
+  readonly worker: string
+  readonly host: string
+  readonly pid: number
+  readonly version: string | null
+  readonly queues: readonly string[]
+  readonly concurrency: number
+  readonly leaseMs: number
+}
+
+const OPEN = sql`
+  INSERT INTO redrive.session (worker, host, pid, version, queues, concurrency, started_at, renewed_at, expires_at)
+  SELECT $1, $2, $3::integer, $4, $5::json, $6::integer, now, now, now + $7::double precision * interval '1 millisecond'
+  FROM (SELECT coalesce($8::timestamptz, now()) AS now) clock RETURNING id`
+
+export async function openSession(db: Database, session: NewSession): Promise<SessionId> {
+  const { worker, host, pid, version, queues, concurrency, leaseMs } = session
+  const params = [worker, host, pid, version, JSON.stringify(queues), concurrency, leaseMs, db.now()]
+  const [row] = await db.query<{ id: string | number }>(OPEN, params)
+  return String(row?.id) as SessionId
+}
+
+const RENEW = sql`
+  WITH renewed AS (
+    UPDATE redrive.session SET renewed_at = now, expires_at = now + $2::double precision * interval '1 millisecond'
+    FROM (SELECT coalesce($3::timestamptz, now()) AS now) clock
+    WHERE id = $1::bigint AND ended_at IS NULL RETURNING id
+  )
+  SELECT renewed.id, j.id AS cancelled, j.cancel_reason AS reason FROM renewed
+  LEFT JOIN redrive.job j ON j.session_id = renewed.id AND j.state = 'active' AND j.cancel_requested_at IS NOT NULL`
+
+export interface Renewal {
+  /** False: the session has ended. Whatever it held belongs to others now. */
+  readonly renewed: boolean
+  /** Running jobs that a person wants cancelled. */
+  readonly cancelled: readonly { readonly id: JobId; readonly reason: string }[]
+}
+
+export async function renewSession(db: Database, id: SessionId, leaseMs: number): Promise<Renewal> {
+  const rows = await db.query<{ cancelled: JobId | null; reason: string | null }>(RENEW, [id, leaseMs, db.now()])
+  const cancelled = rows.flatMap(row =>
+    row.cancelled ? [{ id: row.cancelled, reason: row.reason ?? 'cancelled by an operator' }] : [],
+  )
+  return { renewed: rows.length > 0, cancelled }
+}
+
+const END = sql`
+  UPDATE redrive.session SET ended_at = coalesce($2::timestamptz, now()), ended_by = 'stopped'
+  WHERE id = $1::bigint AND ended_at IS NULL`
+
+export async function endSession(db: Database, id: SessionId): Promise<void> {
+  await db.query(END, [id, db.now()])
+}
+
+const LAPSE = sql`
+  UPDATE redrive.session SET ended_at = coalesce($1::timestamptz, now()), ended_by = 'lapsed'
+  WHERE id IN (SELECT id FROM redrive.session WHERE ended_at IS NULL AND expires_at < coalesce($1::timestamptz, now())
+               ORDER BY expires_at LIMIT 100 FOR UPDATE SKIP LOCKED)
+  RETURNING id, worker`
+
+/** Ends the sessions that were not renewed in time. Their jobs are then orphans. */
+export async function lapseSessions(db: Database): Promise<{ id: SessionId; worker: string }[]> {
+  const rows = await db.query<{ id: string | number; worker: string }>(LAPSE, [db.now()])
+  return rows.map(({ id, worker }) => ({ id: String(id) as SessionId, worker }))
+}

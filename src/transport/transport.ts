@@ -1,0 +1,43 @@
+// The port: what carries live jobs from those who enqueue to those who work. A transport carries; it decides nothing.
+import type { SessionId } from '../domain/ids.js'
+import type { ClaimedJob, Enqueued, NewJob } from '../domain/job.js'
+import type { Settlement } from '../domain/settlement.js'
+import type { Lane, LaneDemand } from '../ledger/claim.js'
+import type { ForeignClient } from '../ledger/database.js'
+
+export type { Lane, LaneDemand }
+
+export interface Capabilities {
+  /** Enqueue inside a database transaction of the caller's. */
+  readonly transactional: boolean
+  /** Tells a consumer that there may be work; without it, polling alone. */
+  readonly wakes: boolean
+}
+
+export interface ConsumeOptions {
+  readonly session: SessionId
+  readonly lanes: readonly Lane[]
+  /** Called when there may be work. May be called for nothing; is never the only way to learn of work. */
+  readonly onWake: () => void
+}
+
+export interface Consumer {
+  /** Up to `limit` jobs that are due now, first in line first; [] when there is nothing. Never waits for work. */
+  fetch(demand: readonly LaneDemand[], limit: number): Promise<ClaimedJob[]>
+  close(): Promise<void>
+}
+
+export interface Transport {
+  readonly capabilities: Capabilities
+  /** Durable when it returns, or, with `tx`, when the caller commits. In the order of `jobs`. */
+  publish(jobs: readonly NewJob[], tx?: ForeignClient): Promise<Enqueued[]>
+  consume(options: ConsumeOptions): Consumer
+  /**
+   * Writes down a batch of ends, each fenced by its lease. Returns those that were refused: their jobs belong to
+   * someone else now. `lane`: which of the caller's concurrent settling lanes this is, from 0.
+   */
+  settle(batch: readonly Settlement[], by: { session: SessionId; lane: number }): Promise<Settlement[]>
+  /** How many jobs are waiting in a queue. */
+  depth(queue: string): Promise<number>
+  close(): Promise<void>
+}

@@ -1,0 +1,73 @@
+// Postgres itself carries the jobs: enqueue is an insert, a claim locks and marks, settling moves rows. Workers are
+// woken by NOTIFY where it is possible, directly within one process, and look for themselves in any case.
+import type { Enqueued, NewJob } from '../../domain/job.js'
+import { claim } from '../../ledger/claim.js'
+import type { Database, ForeignClient, Subscription } from '../../ledger/database.js'
+import { enqueue } from '../../ledger/enqueue.js'
+import { waitingIn } from '../../ledger/job.js'
+import { ensureQueues } from '../../ledger/queue.js'
+import { settlingShard } from '../../ledger/settle/tally.js'
+import { recordStale, settle } from '../../ledger/settle.js'
+import type { ConsumeOptions, Consumer, Transport } from '../transport.js'
+
+export interface PostgresTransport extends Transport {
+  /** Where NOTIFYs go; null where nobody can hear them. */
+  readonly channel: string | null
+  /** Wakes the consumers of this process. */
+  wake(queue: string): void
+}
+
+/** The channel that every process of one ledger listens on; the message is a queue's name. */
+const channelOf = (schema: string) => `${schema}_wake`
+
+export function postgresTransport(db: Database): PostgresTransport {
+  const consumers = new Set<ConsumeOptions>()
+  const knownQueues = new Set<string>()
+  const channel = db.kind === 'server' ? channelOf(db.schema) : null
+  let subscription: Subscription | undefined
+
+  const wake = (queue: string) => {
+    for (const { lanes, onWake } of consumers) if (lanes.some(lane => lane.queue === queue)) onWake()
+  }
+  const wakeAll = () => {
+    for (const { onWake } of consumers) onWake()
+  }
+
+  // On our own connection even when the caller has a transaction: a queue's row must not be locked by strangers.
+  const makeKnown = async (jobs: readonly NewJob[]) => {
+    const unknown = [...new Set(jobs.map(job => job.queue))].filter(queue => !knownQueues.has(queue))
+    if (unknown.length === 0) return
+    await ensureQueues(db, unknown)
+    for (const queue of unknown) knownQueues.add(queue)
+  }
+
+  return {
+    capabilities: { transactional: true, wakes: channel !== null },
+    channel,
+    wake,
+    async publish(jobs: readonly NewJob[], tx?: ForeignClient): Promise<Enqueued[]> {
+      await makeKnown(jobs)
+      const results = await enqueue(tx ? db.within(tx) : db, jobs, channel)
+      if (!tx) for (const queue of new Set(jobs.map(job => job.queue))) wake(queue)
+      return jobs.map(job => results.get(job.id) as Enqueued)
+    },
+    consume(options): Consumer {
+      consumers.add(options)
+      if (channel !== null) subscription ??= db.listen(channel, { onMessage: wake, onUp: wakeAll })
+      return {
+        fetch: (demand, limit) => claim(db, options.session, demand, limit),
+        close: async () => void consumers.delete(options),
+      }
+    },
+    async settle(batch, by) {
+      const refused = await settle(db, batch, settlingShard(by.session, by.lane))
+      if (refused.length > 0) await recordStale(db, refused)
+      return refused
+    },
+    depth: queue => waitingIn(db, queue),
+    async close() {
+      consumers.clear()
+      await subscription?.close()
+    },
+  }
+}
