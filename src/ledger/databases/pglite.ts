@@ -31,6 +31,12 @@ export async function openPGlite(folder: string, options: PGliteOptions): Promis
   }
 }
 
+/** An embedded database that belongs to the caller: used, never closed. Several schemas can share one. */
+export const adoptPGlite = (db: PGlite, options: PGliteOptions): Database => ({
+  ...embedded(db, options, undefined),
+  close: async () => {},
+})
+
 function embedded(db: PGlite, options: PGliteOptions, lock: FolderLock | undefined): Database {
   const render = statementTexts(options.schema)
   const now = options.now ?? (() => null)
