@@ -24,8 +24,9 @@ export function checkSchemaName(name: string): string {
 export const inSchema = (text: string, schema: string): string =>
   text.replace(QUALIFIER, `"${schema}".`).replace(LITERAL, schema)
 
-/** Renders each constant statement once. */
+/** Renders each constant statement once. INVARIANT: a name that is not plain comes near no SQL (invariant 9). */
 export function statementTexts(schema: string): (statement: Statement) => string {
+  checkSchemaName(schema)
   const texts = new WeakMap<Statement, string>()
   return statement => {
     let text = texts.get(statement)
