@@ -13,9 +13,6 @@ export async function ensureHistoryDays(db: Queryable, ahead: number): Promise<v
   await db.query(ENSURE_DAYS, [db.now(), ahead])
 }
 
-const COUNT_DAYS = sql`
-  SELECT coalesce(sum(completed + cancelled), 0) AS jobs FROM redrive.tally
-  WHERE day < (coalesce($1::timestamptz, now()) AT TIME ZONE 'UTC')::date - $2::integer`
 const DROP_DAYS = sql`
   SELECT redrive.drop_history_before((coalesce($1::timestamptz, now()) AT TIME ZONE 'UTC')::date - $2::integer) AS dropped`
 const DELETE_STRAYS = sql`
@@ -24,8 +21,14 @@ const DELETE_STRAYS = sql`
     WHERE finished_at < ((coalesce($1::timestamptz, now()) AT TIME ZONE 'UTC')::date - $2::integer)::timestamp AT TIME ZONE 'UTC'
     LIMIT $3::integer))
   RETURNING 1`
+// A day whose partition could not be dropped now stays counted until it is.
 const FORGET_DAYS = sql`
-  DELETE FROM redrive.tally WHERE day < (coalesce($1::timestamptz, now()) AT TIME ZONE 'UTC')::date - $2::integer`
+  WITH forgotten AS (
+    DELETE FROM redrive.tally WHERE day < (coalesce($1::timestamptz, now()) AT TIME ZONE 'UTC')::date - $2::integer
+      AND to_regclass('redrive.finished_job_' || to_char(day, 'YYYYMMDD')) IS NULL
+    RETURNING completed + cancelled AS jobs
+  )
+  SELECT coalesce(sum(jobs), 0) AS jobs FROM forgotten`
 const FOLD_TALLY = sql`
   WITH ended AS (
     DELETE FROM redrive.tally WHERE shard <> 0
@@ -41,11 +44,10 @@ const FOLD_TALLY = sql`
 /** Removes finished jobs of days before the last `keepDays` whole ones; returns how many jobs. */
 export async function dropHistory(db: Database, keepDays: number, batch: number): Promise<number> {
   await db.query(FOLD_TALLY)
-  const [counted] = await db.query<{ jobs: string | number }>(COUNT_DAYS, [db.now(), keepDays])
   await db.query(DROP_DAYS, [db.now(), keepDays])
   await inBatches(batch, async () => (await db.query(DELETE_STRAYS, [db.now(), keepDays, batch])).length)
-  await db.query(FORGET_DAYS, [db.now(), keepDays])
-  return Number(counted?.jobs)
+  const [forgotten] = await db.query<{ jobs: string | number }>(FORGET_DAYS, [db.now(), keepDays])
+  return Number(forgotten?.jobs)
 }
 
 const AGED = (alias: string) =>
