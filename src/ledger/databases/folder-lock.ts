@@ -1,8 +1,14 @@
 // One process at a time on an embedded database. The lock is a file that names its holder; it is stale when that
 // process is gone, or when its number now belongs to another process (told by the start time, where the system
-// shows it). Taking over a stale lock moves it aside first, so that of two who find it stale only one wins.
+// shows it).
+//
+// A stale lock is not removed and made again: between the two, a third process could slip in. Instead it has a
+// successor: the file `lock.after.<token>`, which only one process can create. Whoever is last in this line has the
+// lock; being sure of that, it puts its own name into `lock` in one move and clears the line away. INVARIANT: a file
+// of the line is removed only after `lock` names a later holder, so one who followed an outdated line finds out by
+// walking it again.
 import { randomUUID } from 'node:crypto'
-import { link, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises'
+import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RedriveError } from '../../domain/errors.js'
 
@@ -11,9 +17,17 @@ export interface FolderLock {
 }
 
 interface Holder {
-  readonly pid: number
+  /** Undefined: the file cannot be read, so nobody is known to hold the lock. */
+  readonly pid: number | undefined
   readonly startedAt: string | null
   readonly token: string
+}
+
+/** Everyone who had the lock since it was last free, and the file in which the next one would name itself. */
+interface Line {
+  readonly holders: readonly Holder[]
+  readonly files: readonly string[]
+  readonly next: string
 }
 
 export async function lockFolder(folder: string): Promise<FolderLock> {
@@ -24,18 +38,45 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
   await writeFile(draft, JSON.stringify(mine), { mode: 0o600 })
   try {
     for (;;) {
-      try {
-        await link(draft, path)
-        return { release: () => release(path, token) }
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      }
-      const holder = await readHolder(path)
+      const line = await walk(path)
+      const holder = line.holders.at(-1)
       if (holder && (await isAlive(holder))) throw locked(folder, holder)
-      await moveAside(path, holder?.token)
+      if (!(await place(draft, line.next))) continue
+      if (!holder) break
+      const { holders, files } = await walk(path)
+      if (holders.at(-1)?.token === token) {
+        await rename(draft, path)
+        for (const file of files) if (file !== path) await rm(file, { force: true })
+        break
+      }
+      await rm(line.next, { force: true })
     }
+    return { release: () => release(path, token) }
   } finally {
     await rm(draft, { force: true })
+  }
+}
+
+async function walk(path: string): Promise<Line> {
+  const holders: Holder[] = []
+  const files: string[] = []
+  for (let next = path; ; ) {
+    const holder = await readHolder(next, `unreadable-${files.length}`)
+    if (!holder) return { holders, files, next }
+    holders.push(holder)
+    files.push(next)
+    next = `${path}.after.${holder.token}`
+  }
+}
+
+/** False: someone else was first. */
+async function place(draft: string, path: string): Promise<boolean> {
+  try {
+    await link(draft, path)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
   }
 }
 
@@ -47,21 +88,32 @@ const locked = (folder: string, holder: Holder) =>
     { details: { folder, pid: holder.pid } },
   )
 
-async function readHolder(path: string): Promise<Holder | undefined> {
+const TOKEN = /^[0-9a-f-]{36}$/
+
+/** Undefined: there is no such file. One that is not as we write it counts as left by nobody, under `unreadable`. */
+async function readHolder(path: string, unreadable: string): Promise<Holder | undefined> {
+  let text: string
   try {
-    return JSON.parse(await readFile(path, 'utf8')) as Holder
-  } catch {
-    return undefined
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
   }
+  try {
+    const holder = JSON.parse(text) as Holder
+    if (Number.isInteger(holder.pid) && TOKEN.test(holder.token)) return holder
+  } catch {}
+  return { pid: undefined, startedAt: null, token: unreadable }
 }
 
-async function isAlive(holder: Holder): Promise<boolean> {
+async function isAlive({ pid, startedAt }: Holder): Promise<boolean> {
+  if (pid === undefined) return false
   try {
-    process.kill(holder.pid, 0)
+    process.kill(pid, 0)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false
   }
-  return holder.startedAt === null || holder.startedAt === (await startOf(holder.pid))
+  return startedAt === null || startedAt === (await startOf(pid))
 }
 
 /** The kernel's start time of a process, where /proc shows it: two processes with one number differ in it. */
@@ -75,20 +127,6 @@ async function startOf(pid: number): Promise<string | null> {
   }
 }
 
-async function moveAside(path: string, token: string | undefined): Promise<void> {
-  const aside = `${path}.stale.${randomUUID()}`
-  try {
-    await rename(path, aside)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
-    throw error
-  }
-  const moved = await readHolder(aside)
-  // Someone else took over between our look and our move: give it back and look again.
-  if (moved && moved.token !== token) await link(aside, path).catch(() => {})
-  await unlink(aside)
-}
-
 async function release(path: string, token: string): Promise<void> {
-  if ((await readHolder(path))?.token === token) await rm(path, { force: true })
+  if ((await readHolder(path, ''))?.token === token) await rm(path, { force: true })
 }
