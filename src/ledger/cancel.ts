@@ -35,7 +35,7 @@ export async function cancelJob(db: Queryable, id: JobId, reason: string): Promi
 
 const CANCEL_ASKED = sql`
   SELECT id, cancel_reason FROM redrive.job
-  WHERE cancel_requested_at IS NOT NULL AND state <> 'active' LIMIT 100`
+  WHERE cancel_requested_at IS NOT NULL AND state <> 'active' ORDER BY cancel_requested_at LIMIT 100`
 
 /** Jobs whose attempt ended, and that would run again, before their worker heard that they were cancelled. */
 export async function cancelAsked(db: Queryable): Promise<number> {

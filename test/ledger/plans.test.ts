@@ -1,0 +1,175 @@
+// pitfall 24: no statement on the live table may need statistics to find its way. The table is large and was never
+// analyzed; every statement that workers and recovery run often is planned on it, as the ledger itself sends it.
+import { beforeAll, describe, expect, it } from 'vitest'
+import { newJobId, type SessionId } from '../../src/domain/ids.js'
+import type { ClaimedJob } from '../../src/domain/job.js'
+import { cancelAsked, cancelJob } from '../../src/ledger/cancel.js'
+import { claim, markStarted, orphans } from '../../src/ledger/claim.js'
+import { type Database, type Param, type Statement, sql } from '../../src/ledger/database.js'
+import { enqueue } from '../../src/ledger/enqueue.js'
+import { findJob, saveProgress } from '../../src/ledger/job.js'
+import { promote } from '../../src/ledger/promote.js'
+import { redrive } from '../../src/ledger/redrive.js'
+import { forgetAttempts, forgetSessions } from '../../src/ledger/retention.js'
+import { renewSession } from '../../src/ledger/session.js'
+import { settle } from '../../src/ledger/settle.js'
+import { freshDatabase, serverUrl } from '../support/databases.js'
+import { aJob, aSession, buried, cancelled, completed, retried, take } from '../support/story.js'
+
+const EACH = 200_000
+/** More than any statement here is asked for, and far less than there is. */
+const FEW = 1_000
+
+const FILL = sql`
+  INSERT INTO redrive.job (id, state, queue, name, payload, run_at, created_at, attempt)
+  SELECT gen_random_uuid(), $2::redrive.job_state, 'mail', 'send', '{}', now() + $3::interval, now(), 0
+  FROM generate_series(1, $1::integer)`
+const ANALYZED = sql`
+  SELECT count(*)::integer AS columns FROM pg_statistic s WHERE s.starelid = to_regclass('redrive.job')`
+
+interface Node {
+  readonly 'Node Type': string
+  readonly 'Relation Name'?: string
+  readonly 'Actual Loops': number
+  readonly 'Actual Rows': number
+  readonly 'Rows Removed by Filter'?: number
+  readonly Plans?: readonly Node[]
+}
+
+const flat = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(flat)]
+
+const rowsLookedAt = (node: Node) =>
+  node['Actual Loops'] * (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0))
+
+class RolledBack extends Error {}
+
+/** A database that tries each statement first, in a transaction it takes back, and notes how it went about it. */
+function recording(db: Database) {
+  const onLiveTable: Node[] = []
+  const explain = (statement: Statement, params: readonly Param[]) =>
+    db
+      .transaction(async tx => {
+        const text = `EXPLAIN (ANALYZE, FORMAT JSON) ${statement.text}`
+        const [row] = await tx.query<{ 'QUERY PLAN': { Plan: Node }[] }>({ text }, params)
+        for (const { Plan } of row?.['QUERY PLAN'] ?? []) {
+          onLiveTable.push(...flat(Plan).filter(node => node['Relation Name'] === 'job'))
+        }
+        throw new RolledBack()
+      })
+      .catch(error => {
+        if (!(error instanceof RolledBack)) throw error
+      })
+  const query = async <Row>(statement: Statement, params: readonly Param[] = []) => {
+    await explain(statement, params)
+    return db.query<Row>(statement, params)
+  }
+  return { db: { ...db, query } satisfies Database, onLiveTable }
+}
+
+describe('pitfall 24: on 400,000 live jobs that were never analyzed', () => {
+  let db: Database
+  let session: SessionId
+  let held: ClaimedJob[]
+
+  beforeAll(async () => {
+    if (await serverUrl().catch(() => undefined)) {
+      db = (await freshDatabase('server')).db
+      await db.query(sql`ALTER TABLE redrive.job SET (autovacuum_enabled = false)`)
+      await db.query(FILL, [EACH, 'waiting', '0'])
+      await db.query(FILL, [EACH, 'retrying', '1 hour'])
+      session = await aSession(db, 3_600_000)
+      held = await take(db, session, 500)
+    }
+  }, 120_000)
+
+  const batch = (from: number) => held.slice(from, from + 50)
+
+  it.each<[string, (db: Database) => Promise<unknown>]>([
+    ['claim from one lane', db => take(db, session, 100)],
+    [
+      'claim from several lanes',
+      db =>
+        claim(
+          db,
+          session,
+          ['send', 'receive', 'forward'].map(name => ({ queue: 'mail', name, limit: 50 })),
+          100,
+        ),
+    ],
+    ['promote', db => promote(db, 500, 'channel')],
+    [
+      'complete',
+      db =>
+        settle(
+          db,
+          batch(0).map(job => completed(job)),
+          '1',
+        ),
+    ],
+    [
+      'retry',
+      db =>
+        settle(
+          db,
+          batch(50).map(job => retried(job)),
+          '1',
+        ),
+    ],
+    [
+      'bury',
+      db =>
+        settle(
+          db,
+          batch(100).map(job => buried(job)),
+          '1',
+        ),
+    ],
+    [
+      'cancel as the handler says',
+      db =>
+        settle(
+          db,
+          batch(150).map(job => cancelled(job)),
+          '1',
+        ),
+    ],
+    [
+      'complete a single job',
+      db =>
+        settle(
+          db,
+          held.slice(200, 201).map(job => completed(job)),
+          '1',
+        ),
+    ],
+    [
+      'retry a single job',
+      db =>
+        settle(
+          db,
+          held.slice(201, 202).map(job => retried(job)),
+          '1',
+        ),
+    ],
+    ['note a start', db => markStarted(db, held[210] as ClaimedJob)],
+    ['save progress', db => saveProgress(db, (held[211] as ClaimedJob).id, (held[211] as ClaimedJob).lease, '1')],
+    ['enqueue', db => enqueue(db, [aJob(), aJob()], 'channel')],
+    ['enqueue with unique keys', db => enqueue(db, [aJob({ uniqueKey: 'a' }), aJob({ uniqueKey: 'b' })], 'channel')],
+    ['renew a lease', db => renewSession(db, session, 3_600_000)],
+    ['find orphans', db => orphans(db, 100)],
+    ['find jobs asked to be cancelled', db => cancelAsked(db)],
+    ['cancel an idle job', db => cancelJob(db, newJobId(), 'no')],
+    ['redrive', db => redrive(db, [newJobId(), newJobId()], 'channel')],
+    ['look a job up', db => findJob(db, newJobId())],
+    ['forget old attempts', db => forgetAttempts(db, 1_000, 100)],
+    ['forget ended sessions', db => forgetSessions(db, 1_000, 100)],
+  ])('%s reads no job it does not need', async (_what, act) => {
+    await serverUrl()
+    const { db: recorded, onLiveTable } = recording(db)
+    await act(recorded)
+    expect(onLiveTable.length, 'the statement touches the live table').toBeGreaterThan(0)
+    expect(onLiveTable.filter(node => node['Node Type'] === 'Seq Scan')).toEqual([])
+    expect(onLiveTable.filter(node => rowsLookedAt(node) > FEW)).toEqual([])
+    expect((await db.query<{ columns: number }>(ANALYZED))[0], 'still never analyzed').toEqual({ columns: 0 })
+  })
+})
