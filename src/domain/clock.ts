@@ -14,6 +14,8 @@ export interface Clock {
   monotonic(): number
   /** Calls `fire` once after `delayMs`. With `background`, the timer does not keep the process alive. */
   timer(delayMs: number, fire: () => void, options?: { background?: boolean }): Timer
+  /** Calls `fire` once, after whatever is ready to run now: what gathers in one turn can then go together. */
+  soon(fire: () => void): void
 }
 
 /** A source of chance in [0, 1). */
@@ -30,6 +32,7 @@ export const systemClock: Clock = {
     if (options?.background) handle.unref()
     return { cancel: () => clearTimeout(handle) }
   },
+  soon: fire => void setImmediate(fire),
 }
 
 export const systemRandom: Random = () => Math.random()

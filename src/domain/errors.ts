@@ -30,6 +30,7 @@ export const ERROR_CODES = {
   LEASE_LOST: 'This worker could not renew its lease, or another one took the job over. The attempt was given up.',
   TIMED_OUT: 'The attempt took longer than its time limit.',
   SHUTTING_DOWN: 'The worker is stopping and the grace time is over. The job goes back without spending an attempt.',
+  CANCELLED: 'The job was cancelled, by its handler or by whoever asked for it. There is no result.',
   CANCEL_REQUESTED: 'A person asked for this running job to be cancelled.',
 } as const
 

@@ -56,5 +56,5 @@ export interface Events {
 
 export type EventName = keyof Events
 export type Listener<Name extends EventName> = (event: Events[Name]) => void
-/** How the moving parts tell; they know no listeners. */
-export type Announce = <Name extends EventName>(name: Name, event: Events[Name]) => void
+/** How the moving parts tell; they know no listeners. The event is made only if someone listens. */
+export type Announce = <Name extends EventName>(name: Name, event: () => Events[Name]) => void

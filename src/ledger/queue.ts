@@ -21,9 +21,11 @@ export async function ensureQueues(db: Queryable, names: readonly string[]): Pro
 
 const SETTINGS = sql`
   SELECT name, paused_at IS NOT NULL AS paused, policy::text AS policy, policy_version FROM redrive.queue
-  WHERE name IN (SELECT json_array_elements_text($1::json))`
+  WHERE CASE WHEN $1::json IS NULL THEN policy IS NOT NULL
+             ELSE name IN (SELECT json_array_elements_text($1::json)) END`
 
-export async function queueSettings(db: Queryable, names: readonly string[]): Promise<QueueSettings[]> {
+/** Of the named queues, or, without names, of all that have a policy of their own. */
+export async function queueSettings(db: Queryable, names?: readonly string[]): Promise<QueueSettings[]> {
   const rows = await db.query<{ name: string; paused: boolean; policy: string | null; policy_version: number }>(
     SETTINGS,
     [JSON.stringify(names)],

@@ -43,10 +43,19 @@ export async function redrive(db: Queryable, ids: readonly JobId[], channel: str
   }
 }
 
-const FREEZE = sql`SELECT id FROM redrive.dead_letter WHERE ${MATCHES} ORDER BY seq LIMIT $11::integer`
+const FREEZE = sql`
+  SELECT id FROM redrive.dead_letter
+  WHERE ${MATCHES} AND ($12::double precision IS NULL
+    OR died_at <= coalesce($13::timestamptz, now()) - $12::double precision * interval '1 millisecond')
+  ORDER BY seq LIMIT $11::integer`
 
 /** The ids that match now, oldest first: a set that later arrivals do not join (pitfall 7). */
-export async function freeze(db: Queryable, filter: DeadLetterFilter, limit: number): Promise<JobId[]> {
-  const rows = await db.query<{ id: JobId }>(FREEZE, [...filterParams(filter), limit])
+export async function freeze(
+  db: Queryable,
+  filter: DeadLetterFilter & { diedBeforeMs?: number },
+  limit: number,
+): Promise<JobId[]> {
+  const params = [...filterParams(filter), limit, filter.diedBeforeMs ?? null, db.now()]
+  const rows = await db.query<{ id: JobId }>(FREEZE, params)
   return rows.map(row => row.id)
 }

@@ -16,7 +16,7 @@ export const BURY_MOVED = `
     m.max_attempts, m.lost, m.redrives, m.priority, i.http_status, i.outcome, i.kind, m.queue, m.name, m.payload,
     i.reason, i.because, i.error_type, i.error_code, i.message, i.stack, i.causes::json, i.fingerprint,
     coalesce(i.service, m.service), m.unique_key, m.tenant, m.user_id, m.project
-  FROM moved m JOIN input i ON i.id = m.id AND i.lease = m.lease
+  FROM moved m JOIN input i ON i.id = m.id AND i.lease IS NOT DISTINCT FROM m.lease
   ON CONFLICT (id) DO UPDATE
   SET status = 'pending', resolved_at = NULL, resolution = NULL, seq = excluded.seq, died_at = excluded.died_at,
     updated_at = excluded.updated_at, total_attempts = d.total_attempts + excluded.total_attempts,

@@ -19,7 +19,7 @@ export const RECORD_ATTEMPTS = `
     coalesce($2::timestamptz, now()) + i.delay_ms * interval '1 millisecond', i.delay_ms, m.session_id,
     i.http_status, i.retry_after_ms, i.outcome, i.decision, i.kind, m.queue, m.name, i.reason, i.because, i.error_type,
     i.error_code, i.message, i.stack, i.causes::json, coalesce(i.service, m.service), i.fingerprint
-  FROM moved m JOIN input i ON i.id = m.id AND i.lease = m.lease`
+  FROM moved m JOIN input i ON i.id = m.id AND i.lease IS NOT DISTINCT FROM m.lease`
 
 const SHORT_CHARS = 500
 

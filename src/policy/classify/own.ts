@@ -33,6 +33,7 @@ export const CODE_KINDS: Readonly<Record<ErrorCode, Kind>> = {
   LEASE_LOST: 'transient',
   TIMED_OUT: 'transient',
   SHUTTING_DOWN: 'transient',
+  CANCELLED: 'permanent',
   CANCEL_REQUESTED: 'permanent',
 }
 

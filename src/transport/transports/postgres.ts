@@ -8,6 +8,7 @@ import { waitingIn } from '../../ledger/job.js'
 import { ensureQueues } from '../../ledger/queue.js'
 import { settlingShard } from '../../ledger/settle/tally.js'
 import { recordStale, settle } from '../../ledger/settle.js'
+import { wakeChannel } from '../../ledger/wake-channel.js'
 import type { ConsumeOptions, Consumer, Transport } from '../transport.js'
 
 export interface PostgresTransport extends Transport {
@@ -17,13 +18,10 @@ export interface PostgresTransport extends Transport {
   wake(queue: string): void
 }
 
-/** The channel that every process of one ledger listens on; the message is a queue's name. */
-const channelOf = (schema: string) => `${schema}_wake`
-
 export function postgresTransport(db: Database): PostgresTransport {
   const consumers = new Set<ConsumeOptions>()
   const knownQueues = new Set<string>()
-  const channel = db.kind === 'server' ? channelOf(db.schema) : null
+  const channel = wakeChannel(db)
   let subscription: Subscription | undefined
 
   const wake = (queue: string) => {

@@ -1,0 +1,76 @@
+// Opens the ledger's database: finds out which kind is meant, makes sure that it answers, and says clearly why not.
+import type { Clock } from '../domain/clock.js'
+import { invalid, isRedriveError, RedriveError } from '../domain/errors.js'
+import { type Database, type ForeignClient, sql } from './database.js'
+import { adoptPg, openPg } from './databases/pg.js'
+import { openPGlite } from './databases/pglite.js'
+
+/** A URL, ':memory:', a `pg.Pool`, anything with query(text, params); undefined: embedded, on disk. */
+export type DatabaseChoice = string | ForeignClient | { connect: unknown; query: unknown } | undefined
+
+export interface OpenOptions {
+  readonly schema: string
+  readonly folder: string
+  readonly clock: Clock
+  readonly now?: () => string | null
+  readonly poolSize?: number
+  readonly statementTimeoutMs?: number
+  readonly listen?: boolean
+}
+
+const HELLO = sql`SELECT 1 AS hello`
+
+export async function openDatabase(choice: DatabaseChoice, options: OpenOptions): Promise<Database> {
+  if (choice === undefined) return openPGlite(options.folder, options)
+  if (choice === ':memory:') return openPGlite(':memory:', options)
+  if (typeof choice === 'string') return reachable(openPg(checkUrl(choice), options), choice)
+  if (typeof choice === 'object' && choice !== null && typeof choice.query === 'function') {
+    return reachable(adoptPg(choice as ForeignClient, options), undefined)
+  }
+  throw invalid('database', typeof choice, ALLOWED)
+}
+
+const ALLOWED = "a postgres:// URL, ':memory:', a pg Pool, something with query(text, params), or nothing for embedded"
+
+function checkUrl(text: string): string {
+  if (!/^postgres(ql)?:\/\//.test(text)) {
+    // Only the scheme is shown: the rest may hold a password.
+    const scheme = /^[a-z0-9+.-]{1,20}:/i.exec(text)?.[0] ?? 'a text without a scheme'
+    throw new RedriveError('SETTING_INVALID', `database (DATABASE_URL) is ${scheme}…; it must be ${ALLOWED}`)
+  }
+  try {
+    new URL(text.replace(/^postgres(ql)?:\/\/\//, 'postgres://localhost/'))
+  } catch {
+    throw new RedriveError(
+      'SETTING_INVALID',
+      'database (DATABASE_URL) is not a URL; it must be postgres://user:password@host:port/name',
+    )
+  }
+  return text
+}
+
+async function reachable(db: Database, url: string | undefined): Promise<Database> {
+  try {
+    await db.query(HELLO)
+    return db
+  } catch (cause) {
+    await db.close().catch(() => {})
+    if (isRedriveError(cause)) throw cause
+    throw new RedriveError('DATABASE_UNREACHABLE', `The database ${addressOf(url)} cannot be used: ${because(cause)}`, {
+      cause,
+    })
+  }
+}
+
+/** Where it was looked for, without user and password. */
+function addressOf(url: string | undefined): string {
+  if (url === undefined) return 'that was given'
+  const { hostname, port, pathname } = new URL(url.replace(/^postgres(ql)?:\/\/\//, 'postgres://localhost/'))
+  return `at ${hostname || 'localhost'}:${port || 5432}${pathname}`
+}
+
+function because(cause: unknown): string {
+  // A host with several addresses fails with one error for each.
+  if (cause instanceof AggregateError) return cause.errors.map(because).join('; ')
+  return (cause as Error).message || String(cause)
+}

@@ -1,0 +1,204 @@
+// What a person may do about dead letters: look, retry, close, annotate, remove. Every change is audited in the
+// transaction that makes it.
+import { invalid, RedriveError } from '../domain/errors.js'
+import { isKind, KINDS } from '../domain/failure.js'
+import type { JobId } from '../domain/ids.js'
+import { RECOVERY_STATUSES } from '../domain/lifecycle.js'
+import { cap, LIMITS } from '../domain/limits.js'
+import { type Attempt, attemptsOf } from '../ledger/attempt.js'
+import { writeAudit } from '../ledger/audit.js'
+import {
+  countDeadLetters,
+  type DeadLetter,
+  type DeadLetterCount,
+  type DeadLetterFilter,
+  deadLetterCounts,
+  getDeadLetter,
+  listDeadLetters,
+  type Page,
+} from '../ledger/dead-letter.js'
+import { type Annotation, annotate, markFailed, removeDeadLetters } from '../ledger/dead-letter-change.js'
+import { freeze, type RedriveResult, redrive } from '../ledger/redrive.js'
+import { wakeChannel } from '../ledger/wake-channel.js'
+import { type Acting, actorOf, type Desk, jobId, notFound, pageLimit } from './context.js'
+
+export interface ListOptions {
+  readonly limit?: number
+  readonly cursor?: string
+  readonly offset?: number
+}
+
+/** Many at once: by a filter, or `all: true` said in full. */
+export type Selection = (DeadLetterFilter & { readonly all?: never }) | { readonly all: true }
+
+const COUNTED_UP_TO = 10_000
+const LARGEST_OFFSET = 100_000
+const BATCH = 1_000
+const MOST_AT_ONCE = 100_000
+
+export function deadLetters(desk: Desk) {
+  const { db } = desk
+  const channel = wakeChannel(db)
+
+  return {
+    /** Newest death first. */
+    async list(
+      filter: DeadLetterFilter = {},
+      options: ListOptions = {},
+    ): Promise<Page<DeadLetter> & { total: { value: number; exact: boolean } }> {
+      checkFilter(filter)
+      const page = await listDeadLetters(db, filter, { limit: pageLimit(options.limit), ...checkPlace(options) })
+      const counted = await countDeadLetters(db, filter, COUNTED_UP_TO + 1)
+      return { ...page, total: { value: Math.min(counted, COUNTED_UP_TO), exact: counted <= COUNTED_UP_TO } }
+    },
+
+    /** One, with every attempt it ever had. */
+    async get(id: string): Promise<DeadLetter & { attempts: readonly Attempt[] }> {
+      const found = await getDeadLetter(db, jobId(id))
+      if (!found) throw notFound(`dead letter ${id}`)
+      return { ...found, attempts: await attemptsOf(db, found.id) }
+    },
+
+    /** Sends one back to run. It stays, as `redriving`, until its job has ended. */
+    async retry(id: string, acting: Acting = {}): Promise<DeadLetter> {
+      const asked = jobId(id)
+      const result = await db.transaction(async tx => {
+        const done = await redrive(tx, [asked], channel)
+        if (done.redriven.length === 1) {
+          const before = { status: 'pending' }
+          await writeAudit(tx, { ...entry('retry', asked, acting), before, after: { status: 'redriving' } })
+        }
+        return done
+      })
+      const found = await getDeadLetter(db, asked)
+      if (!found) throw notFound(`dead letter ${id}`)
+      if (result.conflicts.length > 0) {
+        const message = `Another live job of queue ${found.queue} holds the unique key "${found.uniqueKey}"`
+        throw new RedriveError('UNIQUE_KEY_TAKEN', message, { details: { id, uniqueKey: found.uniqueKey } })
+      }
+      if (result.redriven.length === 0) throw notPending(found)
+      desk.wake(found.queue)
+      return found
+    },
+
+    /** Sends back all open ones that match now. What dies later does not join (pitfall 7); conflicts are reported. */
+    async retryMany(selection: Selection, acting: Acting = {}): Promise<RedriveResult> {
+      const ids = await freeze(db, { status: 'pending', ...selectionFilter(selection) }, MOST_AT_ONCE)
+      const redriven: JobId[] = []
+      const conflicts: JobId[] = []
+      for (let start = 0; start < ids.length; start += BATCH) {
+        const done = await redrive(db, ids.slice(start, start + BATCH), channel)
+        redriven.push(...done.redriven)
+        conflicts.push(...done.conflicts)
+      }
+      const after = { redriven: redriven.length, conflicts: conflicts.length }
+      await writeAudit(db, { ...entry('retry many', JSON.stringify(selection).slice(0, 500), acting), after })
+      return { redriven, conflicts }
+    },
+
+    /** How many `retryMany` or `removeMany` would touch. */
+    preview: (selection: Selection): Promise<number> =>
+      countDeadLetters(db, { status: 'pending', ...selectionFilter(selection) }, MOST_AT_ONCE),
+
+    /** Closes one for good. */
+    async markFailed(id: string, acting: Acting & { reason: string }): Promise<DeadLetter> {
+      const asked = jobId(id)
+      if (!acting.reason?.trim()) throw invalid('reason', acting.reason, 'a text that says why')
+      const before = await db.transaction(async tx => {
+        const was = await markFailed(tx, asked, cap(acting.reason, LIMITS.reasonChars))
+        const after = { status: 'permanently_failed' }
+        if (was) await writeAudit(tx, { ...entry('mark failed', asked, acting), before: was, after })
+        return was
+      })
+      const found = await getDeadLetter(db, asked)
+      if (!found) throw notFound(`dead letter ${id}`)
+      if (!before) throw notPending(found)
+      return found
+    },
+
+    async annotate(id: string, change: Annotation, acting: Acting = {}): Promise<DeadLetter> {
+      const asked = jobId(id)
+      const checked = checkAnnotation(change)
+      const before = await db.transaction(async tx => {
+        const was = await annotate(tx, asked, checked)
+        if (was)
+          await writeAudit(tx, { ...entry('annotate', asked, acting), before: { ...was }, after: { ...checked } })
+        return was
+      })
+      const found = before && (await getDeadLetter(db, asked))
+      if (!found) throw notFound(`dead letter ${id}`)
+      return found
+    },
+
+    /** Removes one with its attempts; what it was stays in the audit. */
+    async remove(id: string, acting: Acting = {}): Promise<void> {
+      const asked = jobId(id)
+      const found = await getDeadLetter(db, asked)
+      if (!found) throw notFound(`dead letter ${id}`)
+      const removed = await db.transaction(async tx => {
+        const ids = await removeDeadLetters(tx, [asked])
+        const { queue, name, payload, kind, message, totalAttempts, notes = null } = found
+        const before = { queue, name, payload, kind, message, totalAttempts, notes }
+        if (ids.length > 0) await writeAudit(tx, { ...entry('remove', asked, acting), before })
+        return ids
+      })
+      if (removed.length === 0) throw notPending(found)
+    },
+
+    /** Counts by queue, status and kind. */
+    statistics: (): Promise<DeadLetterCount[]> => deadLetterCounts(db),
+  }
+}
+
+export type DeadLetters = ReturnType<typeof deadLetters>
+
+const entry = (action: string, target: string, acting: Acting) => ({
+  actor: actorOf(acting),
+  action,
+  targetType: 'dead_letter' as const,
+  target,
+  ...(acting.reason !== undefined && { reason: acting.reason }),
+})
+
+const notPending = ({ id, status }: DeadLetter): RedriveError =>
+  new RedriveError('NOT_PENDING', `Dead letter ${id} is ${status}, not open`, { details: { id, status } })
+
+function selectionFilter(selection: Selection): DeadLetterFilter {
+  if (selection.all) return {}
+  checkFilter(selection)
+  if (Object.values(selection).every(value => value === undefined)) {
+    throw new RedriveError('FILTER_REQUIRED', 'Say which dead letters, or `all: true` for every open one')
+  }
+  return selection
+}
+
+function checkFilter(filter: DeadLetterFilter): void {
+  if (filter.kind !== undefined && !isKind(filter.kind))
+    throw invalid('kind', filter.kind, `one of ${KINDS.join(', ')}`)
+  if (filter.status !== undefined && !RECOVERY_STATUSES.includes(filter.status)) {
+    throw invalid('status', filter.status, `one of ${RECOVERY_STATUSES.join(', ')}`)
+  }
+  if (filter.text !== undefined && filter.text.length > LIMITS.nameChars) {
+    throw invalid('text', filter.text, `at most ${LIMITS.nameChars} characters`)
+  }
+}
+
+function checkPlace({ cursor, offset }: ListOptions): { cursor?: string; offset?: number } {
+  if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) throw invalid('cursor', cursor, 'one that a list returned')
+  if (offset !== undefined && !(Number.isInteger(offset) && offset >= 0 && offset <= LARGEST_OFFSET)) {
+    throw invalid('offset', offset, `a whole number from 0 to ${LARGEST_OFFSET}`)
+  }
+  return { ...(cursor !== undefined && { cursor }), ...(offset !== undefined && { offset }) }
+}
+
+function checkAnnotation(change: Annotation): Annotation {
+  const { notes, assignedTo, priority } = change
+  if (priority !== undefined && !(Number.isInteger(priority) && priority >= 0 && priority <= 10)) {
+    throw invalid('priority', priority, 'a whole number from 0 to 10')
+  }
+  return {
+    ...(notes !== undefined && { notes: notes === null ? null : cap(notes, LIMITS.notesChars) }),
+    ...(assignedTo !== undefined && { assignedTo: assignedTo === null ? null : cap(assignedTo, LIMITS.nameChars) }),
+    ...(priority !== undefined && { priority }),
+  }
+}

@@ -1,0 +1,119 @@
+// A job's definition: what the user writes with `defineJob`. Checked where it is written.
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { invalid } from '../domain/errors.js'
+import type { JobCounters, JobIdentity } from '../domain/job.js'
+import type { Json } from '../domain/json.js'
+import { LIMITS } from '../domain/limits.js'
+import type { PolicyOverride } from '../domain/policy.js'
+import type { Classifier, Rule } from '../policy/classify.js'
+import { parsePolicy } from '../policy/effective.js'
+import type { Verdict } from './verdict.js'
+
+/** What a handler is given beside the payload. */
+export interface HandlerContext {
+  readonly job: JobIdentity & Omit<JobCounters, 'attempt'> & { readonly createdAt: Date }
+  /** This attempt's number, from 1. */
+  readonly attempt: number
+  /** Aborted when the attempt must stop: timeout, lost lease, shutdown, cancellation. Its reason says which. */
+  readonly signal: AbortSignal
+  /** When the attempt will be timed out. */
+  readonly deadline: Date
+  readonly log: Log
+  /** Saves how far the attempt has come, for people to see. Resolves to false when the job is not ours any more. */
+  readonly progress: (progress: Json) => Promise<boolean>
+}
+
+export interface Log {
+  debug(message: string, fields?: Record<string, unknown>): void
+  info(message: string, fields?: Record<string, unknown>): void
+  warn(message: string, fields?: Record<string, unknown>): void
+  error(message: string, fields?: Record<string, unknown>): void
+}
+
+export type Handler<Payload, Result> = (
+  payload: Payload,
+  context: HandlerContext,
+) => Promise<Result | Verdict> | Result | Verdict
+
+/** As a user writes it. */
+export interface JobOptions<Input, Payload, Result> {
+  readonly name: string
+  readonly queue?: string
+  /** Any Standard Schema validator (zod, valibot, arktype, …). */
+  readonly schema?: StandardSchemaV1<Input, Payload>
+  /** The dependency it calls; breakers and budgets are kept per service. */
+  readonly service?: string
+  readonly timeoutMs?: number
+  /** At most so many at once on one worker. */
+  readonly concurrency?: number
+  readonly priority?: number
+  readonly retry?: Omit<PolicyOverride, 'timeoutMs'>
+  /** The kind of an error; undefined for Redrive's own judgement. */
+  readonly classify?: Classifier
+  readonly rules?: readonly Rule[]
+  readonly handler?: Handler<Payload, Result>
+}
+
+export interface JobDefinition<Input = unknown, Payload = Input, Result = unknown> {
+  readonly name: string
+  readonly queue: string
+  readonly schema: StandardSchemaV1<Input, Payload> | undefined
+  readonly service: string | undefined
+  readonly concurrency: number
+  readonly priority: number | undefined
+  readonly policy: PolicyOverride
+  readonly classify: Classifier | undefined
+  readonly rules: readonly Rule[]
+  readonly handler: Handler<Payload, Result> | undefined
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a list of definitions of different payloads has no other common type
+export type AnyJobDefinition = JobDefinition<any, any, any>
+
+export const DEFAULT_QUEUE = 'default'
+
+export function defineJob<Input, Payload = Input, Result = unknown>(
+  options: JobOptions<Input, Payload, Result>,
+): JobDefinition<Input, Payload, Result> {
+  const { name, queue = DEFAULT_QUEUE, service, timeoutMs, retry, concurrency = Number.POSITIVE_INFINITY } = options
+  checkName('A job name', name)
+  checkName(`The queue of job ${name}`, queue)
+  if (service !== undefined) checkName(`The service of job ${name}`, service)
+  if (options.priority !== undefined) checkPriority(`The priority of job ${name}`, options.priority)
+  if (!(concurrency === Number.POSITIVE_INFINITY || (Number.isInteger(concurrency) && concurrency >= 1))) {
+    throw invalid(`The concurrency of job ${name}`, concurrency, 'a whole number of at least 1')
+  }
+  if (options.schema !== undefined && typeof options.schema['~standard']?.validate !== 'function') {
+    throw invalid(`The schema of job ${name}`, typeof options.schema, 'a Standard Schema validator')
+  }
+  if (options.handler !== undefined && typeof options.handler !== 'function') {
+    throw invalid(`The handler of job ${name}`, typeof options.handler, 'a function')
+  }
+  return {
+    name,
+    queue,
+    schema: options.schema,
+    service,
+    concurrency,
+    priority: options.priority,
+    policy: parsePolicy({ ...retry, timeoutMs }, `retry of job ${name}`),
+    classify: options.classify,
+    rules: options.rules ?? [],
+    handler: options.handler,
+  }
+}
+
+/** Names from outside: plain text of bounded length, without control characters. */
+export function checkName(what: string, name: unknown): void {
+  const fits = typeof name === 'string' && name.length >= 1 && name.length <= LIMITS.nameChars
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
+  if (!fits || /[\u0000-\u001f\u007f]/.test(name)) {
+    throw invalid(what, name, `1 to ${LIMITS.nameChars} characters without control characters`)
+  }
+}
+
+export function checkPriority(what: string, priority: unknown): void {
+  if (!(Number.isInteger(priority) && Number(priority) >= 0 && Number(priority) <= 10)) {
+    throw invalid(what, priority, 'a whole number from 0 to 10')
+  }
+}

@@ -1,0 +1,113 @@
+// One attempt of a claimed job, as a visible pipeline: claim → perform → outcome → classify → decide → settle →
+// announce. The claim was the worker's; perform, outcome and classify are runAttempt's; this file does the rest.
+import type { Clock, Random } from '../domain/clock.js'
+import type { Announce } from '../domain/event.js'
+import type { Failure } from '../domain/failure.js'
+import type { ClaimedJob } from '../domain/job.js'
+import type { Json } from '../domain/json.js'
+import { LIMITS } from '../domain/limits.js'
+import type { Outcome } from '../domain/outcome.js'
+import type { Policy } from '../domain/policy.js'
+import { decide } from '../policy/decide.js'
+import { announceEnd } from './announce-end.js'
+import { identityOf, runAttempt } from './attempt.js'
+import type { AnyJobDefinition, Log } from './definition.js'
+import { decodePayload, toText } from './payload.js'
+import type { Policies } from './policies.js'
+import type { Settler } from './settler.js'
+
+export interface ExecutorOptions {
+  readonly worker: string
+  readonly policies: Policies
+  readonly settler: Pick<Settler, 'settle'>
+  readonly clock: Clock
+  readonly random: Random
+  readonly announce: Announce
+  /** A job will be due again in so long. */
+  readonly onDeferred: (delayMs: number) => void
+  readonly log: (job: ClaimedJob) => Log
+  readonly saveProgress: (job: ClaimedJob, progress: string) => Promise<boolean>
+  /** Records the start of a job whose last worker died. False: it is not ours any more. */
+  readonly markStarted: (job: ClaimedJob) => Promise<boolean>
+}
+
+export class Executor {
+  readonly #options: ExecutorOptions
+
+  constructor(options: ExecutorOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Runs a job's handler and hands its end to the settler. Resolves when the handler has ended: its slot is free then,
+   * while the end is still being written. `fetchedAt`: the monotonic time of its claim. Never throws.
+   */
+  async execute(
+    job: ClaimedJob,
+    definition: AnyJobDefinition,
+    abort: AbortController,
+    fetchedAt: number,
+  ): Promise<void> {
+    const { policies, clock, worker, announce } = this.#options
+    const startedAt = clock.monotonic()
+    const policy = policies.for(definition.policy, job)
+    announce('job.started', () => {
+      const waitedMs = Math.max(0, job.claimedAt - job.waitingSince) + (startedAt - fetchedAt)
+      return { job: identityOf(job), attempt: job.attempt, worker, waitedMs }
+    })
+    const outcome = await this.#perform(job, definition, policy, abort)
+    if (outcome) void this.settle(job, policy, outcome, { fetchedAt, startedAt })
+  }
+
+  async #perform(
+    job: ClaimedJob,
+    definition: AnyJobDefinition,
+    policy: Policy,
+    abort: AbortController,
+  ): Promise<Outcome | undefined> {
+    const { clock, log, saveProgress, markStarted } = this.#options
+    if (job.suspect) {
+      const ours = await markStarted(job).catch(() => undefined)
+      if (ours === undefined) return { type: 'interrupted', started: false }
+      if (!ours) return undefined
+    }
+    const payload = () => decodePayload(definition, job.payloadText)
+    const progress = (value: Json) => saveProgress(job, toText(value, PROGRESS))
+    return runAttempt({ definition, job, payload, policy, abort, clock, log: log(job), progress })
+  }
+
+  /** decide → settle → announce. */
+  async settle(
+    job: ClaimedJob,
+    policy: Policy,
+    outcome: Outcome,
+    times: { fetchedAt: number; startedAt: number },
+  ): Promise<void> {
+    const { settler, clock, random, announce, worker } = this.#options
+    const endedAt = clock.monotonic()
+    // The database's time, carried forward by our own stopwatch: no clock of ours is compared with it (invariant 5).
+    const now = job.claimedAt + (endedAt - times.fetchedAt)
+    const decision = decide({ outcome, job, policy, now, random })
+    const settled = await settler.settle({ id: job.id, lease: job.lease, outcome, decision })
+    if (settled && 'delayMs' in decision) this.#options.onDeferred(decision.delayMs)
+    if (settled) announceEnd(announce, job, { outcome, decision, worker, durationMs: endedAt - times.startedAt })
+    else announce('job.refused', () => ({ job: identityOf(job), outcome: outcome.type, worker }))
+  }
+}
+
+const PROGRESS = {
+  what: 'The progress of a job',
+  unserialisable: 'RESULT_NOT_SERIALISABLE',
+  tooLarge: 'RESULT_TOO_LARGE',
+  maxBytes: LIMITS.progressBytes,
+} as const
+
+/** What is settled in the place of an end that the ledger could not store. */
+export const unstorable = (error: unknown): Failure => ({
+  kind: 'system',
+  because: 'the ledger could not store how the attempt ended',
+  type: 'Unstorable',
+  message: `The end of the attempt could not be stored: ${(error as Error).message}`,
+  causes: [],
+  fingerprint: 'v1:unstorable',
+})

@@ -1,0 +1,159 @@
+// A job or function run here and now, with retries, and awaited: the same attempt, the same decisions and the same dead
+// letters as a queued job; only the waiting between attempts happens in the caller's process.
+import { sleep } from '../domain/clock.js'
+import type { Decision } from '../domain/decision.js'
+import { PermanentError, RedriveError } from '../domain/errors.js'
+import { newJobId } from '../domain/ids.js'
+import type { Job, JobIdentity } from '../domain/job.js'
+import { IN_PROCESS_TOTAL_MS, type PolicyOverride } from '../domain/policy.js'
+import type { InProcessEnd } from '../ledger/in-process.js'
+import { decide } from '../policy/decide.js'
+import { announceEnd } from './announce-end.js'
+import { runAttempt } from './attempt.js'
+import type { AnyJobDefinition } from './definition.js'
+import type { Runtime } from './runtime.js'
+
+/** A runtime that may have no ledger: then failures are judged and retried all the same, but not remembered. */
+export type InProcessRuntime = Pick<Runtime, 'clock' | 'random' | 'announce' | 'policies' | 'logFor'> & {
+  readonly record?: (end: InProcessEnd) => Promise<void>
+}
+
+export interface InProcessCall {
+  readonly definition: AnyJobDefinition
+  /** As it will be stored with a dead letter. */
+  readonly payloadText: string
+  readonly payload: () => unknown
+  readonly signal?: AbortSignal | undefined
+  readonly about?: Partial<Pick<JobIdentity, 'tenant' | 'user' | 'project' | 'priority'>>
+  /**
+   * `always`: a job, whose result is stored and kept in the history. `failures`: a plain function, which may return
+   * anything and leaves a record only if an attempt failed.
+   */
+  readonly recorded: 'always' | 'failures'
+}
+
+export async function callInProcess(runtime: InProcessRuntime, call: InProcessCall): Promise<unknown> {
+  const { clock, random, announce, policies, logFor } = runtime
+  const { definition, payload } = call
+  const startedAt = clock.monotonic()
+  const attempts: { settled: InProcessEnd['attempts'][number]; at: number }[] = []
+  const identity = identityOfCall(call, runtime)
+  const policy = policies.for(inProcess(definition.policy), identity)
+  const settings = { worker: 'in-process' }
+  let job: Job = firstOf(identity, clock.now())
+  let thrown: unknown
+  let returned: unknown
+
+  for (;;) {
+    const abort = new AbortController()
+    const stopListening = forward(call.signal, abort)
+    const attemptAt = clock.monotonic()
+    const outcome = await runAttempt({
+      definition,
+      job,
+      payload,
+      policy,
+      abort,
+      clock,
+      log: logFor(job),
+      progress: async () => true,
+      onThrown: error => {
+        thrown = error
+      },
+      ...(call.recorded === 'failures' && {
+        onReturned: result => {
+          returned = result
+        },
+      }),
+    })
+    stopListening()
+    const endedAt = clock.monotonic()
+    const now = job.firstClaimedAt + (endedAt - startedAt)
+    const decision = decide({ outcome, job, policy, now, random })
+    if (decision.type !== 'complete')
+      attempts.push({ settled: { outcome, decision, number: job.attempt, endedMsAgo: 0 }, at: endedAt })
+    announceEnd(announce, job, { ...settings, outcome, decision, durationMs: endedAt - attemptAt })
+    if ('delayMs' in decision) {
+      const late = policy.totalMs !== null && now + decision.delayMs - job.firstClaimedAt > policy.totalMs
+      if (!late) await sleep(clock, decision.delayMs, call.signal)
+      if (late || call.signal?.aborted) {
+        const reason = late ? 'it would wait past its total limit' : 'its caller gave up waiting'
+        await remember({ type: 'cancel', reason })
+        throw new RedriveError('CANCELLED', `The call of ${definition.name} was cancelled: ${reason}`)
+      }
+      job = decision.type === 'retry' ? { ...job, attempt: job.attempt + 1 } : { ...job, snoozes: job.snoozes + 1 }
+      continue
+    }
+    await remember(decision)
+    if (decision.type === 'complete') return call.recorded === 'failures' ? returned : decision.result
+    if (decision.type === 'bury') throw thrown ?? new PermanentError(decision.reason)
+    if ('failure' in outcome) throw thrown
+    throw new RedriveError('CANCELLED', `The call of ${definition.name} was cancelled: ${decision.reason}`)
+  }
+
+  /** What the ledger cannot take now must not hide the call's own end from its caller. */
+  async function remember(decision: Extract<Decision, { type: 'complete' | 'bury' | 'cancel' }>): Promise<void> {
+    if (!runtime.record || (decision.type === 'complete' && attempts.length === 0 && call.recorded === 'failures'))
+      return
+    const endedAt = clock.monotonic()
+    const end: InProcessEnd = {
+      job: { ...identity, payloadText: call.payloadText, maxAttempts: policy.attempts },
+      tookMs: endedAt - startedAt,
+      attempts: attempts.map(({ settled, at }) => ({ ...settled, endedMsAgo: endedAt - at })),
+      end: ENDS[decision.type],
+      attempt: job.attempt,
+      ...(decision.type === 'complete'
+        ? { resultText: decision.result === null ? undefined : JSON.stringify(decision.result) }
+        : { reason: decision.reason }),
+    }
+    await runtime.record(end).catch(error => {
+      announce('error', () => ({ where: `recording a call of ${definition.name}`, error }))
+    })
+  }
+}
+
+const ENDS = { complete: 'completed', bury: 'dead', cancel: 'cancelled' } as const
+
+const firstOf = (identity: JobIdentity, now: number): Job => ({
+  ...identity,
+  attempt: 1,
+  snoozes: 0,
+  holds: 0,
+  interruptions: 0,
+  lost: 0,
+  redrives: 0,
+  createdAt: now,
+  firstClaimedAt: now,
+})
+
+function identityOfCall({ definition, about }: InProcessCall, { clock }: InProcessRuntime): JobIdentity {
+  return {
+    id: newJobId(clock),
+    queue: definition.queue,
+    name: definition.name,
+    priority: about?.priority ?? definition.priority ?? 5,
+    ...(definition.service !== undefined && { service: definition.service }),
+    ...(about?.tenant !== undefined && { tenant: about.tenant }),
+    ...(about?.user !== undefined && { user: about.user }),
+    ...(about?.project !== undefined && { project: about.project }),
+  }
+}
+
+/** Nobody waits in place for ever: a call that names no total limit has one. */
+const withLimit = new WeakMap<PolicyOverride, PolicyOverride>()
+function inProcess(policy: PolicyOverride): PolicyOverride {
+  let limited = withLimit.get(policy)
+  if (!limited) {
+    limited = { totalMs: IN_PROCESS_TOTAL_MS, ...policy }
+    withLimit.set(policy, limited)
+  }
+  return limited
+}
+
+function forward(from: AbortSignal | undefined, to: AbortController): () => void {
+  if (!from) return () => {}
+  const abort = () => to.abort(new RedriveError('CANCEL_REQUESTED', 'its caller gave up waiting'))
+  if (from.aborted) abort()
+  else from.addEventListener('abort', abort, { once: true })
+  return () => from.removeEventListener('abort', abort)
+}

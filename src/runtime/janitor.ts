@@ -1,0 +1,43 @@
+// Keeps the ledger tidy: history partitions made ahead, and what is past its retention removed. Open dead letters are
+// never touched.
+import type { Database } from '../ledger/database.js'
+import {
+  dropHistory,
+  ensureHistoryDays,
+  expireDeadLetters,
+  forgetAttempts,
+  forgetRuns,
+  forgetSessions,
+} from '../ledger/retention.js'
+
+export interface Retention {
+  /** Completed and cancelled jobs, in whole days. */
+  readonly finishedDays: number
+  /** Dead letters that are recovered or permanently failed. */
+  readonly resolvedDeadLetterDays: number
+}
+
+export const DEFAULT_RETENTION: Retention = { finishedDays: 7, resolvedDeadLetterDays: 30 }
+
+const DAY_MS = 24 * 3_600_000
+const DAYS_AHEAD = 3
+const SESSIONS_KEPT_MS = 7 * DAY_MS
+const RUNS_KEPT_MS = 30 * DAY_MS
+const BATCH = 1_000
+
+export async function tidy(
+  db: Database,
+  retention: Retention,
+  showLife: () => Promise<void>,
+): Promise<{ cleaned: number; expired: number }> {
+  await ensureHistoryDays(db, DAYS_AHEAD)
+  const cleaned = await dropHistory(db, retention.finishedDays, BATCH)
+  await showLife()
+  const expired = await expireDeadLetters(db, retention.resolvedDeadLetterDays * DAY_MS, BATCH)
+  await showLife()
+  await forgetAttempts(db, retention.finishedDays * DAY_MS, BATCH)
+  await showLife()
+  await forgetSessions(db, SESSIONS_KEPT_MS, BATCH)
+  await forgetRuns(db, RUNS_KEPT_MS, BATCH)
+  return { cleaned, expired }
+}

@@ -1,0 +1,79 @@
+// Payloads on their way in and out: validated by the job's schema when enqueued and again before the handler, bounded,
+// and stored as the user gave them (before the schema's transformations, which then happen once, for the handler).
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { type ErrorCode, RedriveError } from '../domain/errors.js'
+import type { Json } from '../domain/json.js'
+import { LIMITS } from '../domain/limits.js'
+import type { AnyJobDefinition } from './definition.js'
+
+/** Checks and writes a payload for the ledger. */
+export async function encodePayload(job: AnyJobDefinition, payload: unknown): Promise<string> {
+  const text = toText(payload, {
+    what: `The payload of job ${job.name}`,
+    unserialisable: 'PAYLOAD_NOT_SERIALISABLE',
+    tooLarge: 'PAYLOAD_TOO_LARGE',
+    maxBytes: LIMITS.payloadBytes,
+  })
+  // Validated as it will be read: a Date in a payload is text by then.
+  if (job.schema) await validate(job, JSON.parse(text))
+  return text
+}
+
+/** Reads a payload for the handler. */
+export async function decodePayload(job: AnyJobDefinition, text: string): Promise<unknown> {
+  let payload: unknown
+  try {
+    payload = JSON.parse(text)
+  } catch (cause) {
+    throw new RedriveError('PAYLOAD_INVALID', `The payload of job ${job.name} is not JSON`, { cause })
+  }
+  return job.schema ? validate(job, payload) : payload
+}
+
+export function encodeResult(job: AnyJobDefinition, result: unknown): Json {
+  const text = toText(result ?? null, {
+    what: `The result of job ${job.name}`,
+    unserialisable: 'RESULT_NOT_SERIALISABLE',
+    tooLarge: 'RESULT_TOO_LARGE',
+    maxBytes: LIMITS.resultBytes,
+  })
+  return JSON.parse(text) as Json
+}
+
+interface Writing {
+  readonly what: string
+  readonly unserialisable: ErrorCode
+  readonly tooLarge: ErrorCode
+  readonly maxBytes: number
+}
+
+export function toText(value: unknown, { what, unserialisable, tooLarge, maxBytes }: Writing): string {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(value === undefined ? null : value)
+  } catch (cause) {
+    throw new RedriveError(unserialisable, `${what} cannot be written as JSON: ${(cause as Error).message}`, { cause })
+  }
+  if (text === undefined)
+    throw new RedriveError(unserialisable, `${what} cannot be written as JSON: it is a ${typeof value}`)
+  // A UTF-16 unit takes at most three bytes: short texts need no counting.
+  if (text.length * 3 > maxBytes) {
+    const bytes = Buffer.byteLength(text)
+    if (bytes > maxBytes) {
+      throw new RedriveError(tooLarge, `${what} has ${bytes} bytes; at most ${maxBytes} are allowed`)
+    }
+  }
+  return text
+}
+
+async function validate(job: AnyJobDefinition, payload: unknown): Promise<unknown> {
+  const schema = job.schema as StandardSchemaV1
+  const result = await schema['~standard'].validate(payload)
+  if (!result.issues) return result.value
+  const issues = result.issues.slice(0, 10).map(issue => `${pathOf(issue.path)}${issue.message}`)
+  const message = `The payload of job ${job.name} does not fit its schema: ${issues.join('; ')}`
+  throw new RedriveError('PAYLOAD_INVALID', message, { details: { issues } })
+}
+
+const pathOf = (path: StandardSchemaV1.Issue['path']): string =>
+  path?.length ? `${path.map(part => String(typeof part === 'object' ? part.key : part)).join('.')}: ` : ''

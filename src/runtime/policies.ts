@@ -1,0 +1,38 @@
+// Which policy holds for a job right now: looked up for every attempt, worked out once for each combination.
+import type { Job } from '../domain/job.js'
+import type { Json } from '../domain/json.js'
+import type { Policy, PolicyOverride } from '../domain/policy.js'
+import { effectivePolicy, parsePolicy } from '../policy/effective.js'
+
+export class Policies {
+  readonly #base: PolicyOverride
+  readonly #ofQueue = new Map<string, { text: string; policy: PolicyOverride }>()
+  #resolved = new WeakMap<PolicyOverride, Map<string, Policy>>()
+
+  /** `base`: what the settings say for all jobs that say nothing themselves. */
+  constructor(base: PolicyOverride) {
+    this.#base = base
+  }
+
+  /** `ofCode`: what the job's definition says, or, where its code is not known, what its workers announced. */
+  for(ofCode: PolicyOverride, job: Pick<Job, 'queue' | 'maxAttempts'>): Policy {
+    const byJob = this.#resolved.get(ofCode) ?? new Map<string, Policy>()
+    this.#resolved.set(ofCode, byJob)
+    const key = `${job.maxAttempts ?? ''} ${job.queue}`
+    let policy = byJob.get(key)
+    if (!policy) {
+      const asked = job.maxAttempts === undefined ? undefined : { attempts: job.maxAttempts }
+      policy = effectivePolicy(this.#base, ofCode, asked, this.#ofQueue.get(job.queue)?.policy)
+      byJob.set(key, policy)
+    }
+    return policy
+  }
+
+  /** Follows what the ledger says of a queue. A policy that does not parse changes nothing; the error is thrown. */
+  setQueue(queue: string, policy: Json): void {
+    const text = JSON.stringify(policy)
+    if ((this.#ofQueue.get(queue)?.text ?? 'null') === text) return
+    this.#ofQueue.set(queue, { text, policy: policy === null ? {} : parsePolicy(policy, `policy of queue ${queue}`) })
+    this.#resolved = new WeakMap()
+  }
+}

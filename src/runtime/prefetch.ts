@@ -1,0 +1,32 @@
+// How many jobs to claim ahead of free slots. Just enough to keep the slots busy while the next claim is on its way:
+// nothing for slow handlers, where a job claimed early would only wait here instead of on an idle worker (and would be
+// lost with this one), and hundreds for fast ones, where the round trip is what costs.
+const MOST = 1_000
+const WEIGHT = 0.3
+
+export class Prefetch {
+  #finished = 0
+  #since: number | undefined
+  #perMs = 0
+  #roundTripMs = 0
+
+  /** How many to hold ready. */
+  get target(): number {
+    return Math.min(MOST, Math.floor(this.#perMs * this.#roundTripMs * 2))
+  }
+
+  jobFinished(): void {
+    this.#finished += 1
+  }
+
+  fetched(startedAt: number, endedAt: number): void {
+    this.#roundTripMs = blend(this.#roundTripMs, endedAt - startedAt)
+    if (this.#since !== undefined && endedAt > this.#since) {
+      this.#perMs = blend(this.#perMs, this.#finished / (endedAt - this.#since))
+    }
+    this.#finished = 0
+    this.#since = endedAt
+  }
+}
+
+const blend = (before: number, latest: number): number => before + (latest - before) * WEIGHT

@@ -1,0 +1,138 @@
+// The recovery run: rescue jobs of dead workers, release retries that are due, bury the exhausted, remove what is past
+// its retention. Every five minutes by whichever process gets there first, and on demand; each run is on record.
+// Between runs, lapsed sessions are looked for every second, so that a dead worker's jobs wait for its lease only.
+import { cancelAsked } from '../ledger/cancel.js'
+import { buryExhausted, exhausted } from '../ledger/exhausted.js'
+import {
+  finishRun,
+  type RecoveryCause,
+  type RecoveryCounts,
+  type RecoveryRun,
+  recoveryStatistics,
+  showLife,
+  startRun,
+} from '../ledger/recovery-run.js'
+import { decide } from '../policy/decide.js'
+import { type Retention, tidy } from './janitor.js'
+import { type Loop, loop } from './loop.js'
+import { promoteAll } from './promoter.js'
+import { followQueues } from './queue-sync.js'
+import { rescue } from './rescuer.js'
+import type { Runtime } from './runtime.js'
+
+export interface RecoveryOptions {
+  readonly intervalMs: number
+  readonly retention: Retention
+  /** Who runs it, for the record. */
+  readonly worker: string
+}
+
+const LAPSE_CHECK_MS = 1_000
+/** After trouble with the database, others get this long to renew before their sessions count as lapsed. */
+const SETTLE_DOWN_MS = 3_000
+const EXHAUSTED_BATCH = 500
+
+export class Recovery {
+  readonly #runtime: Runtime
+  readonly #options: RecoveryOptions
+  readonly #schedule: Loop
+  readonly #lapses: Loop
+
+  constructor(runtime: Runtime, options: RecoveryOptions) {
+    this.#runtime = runtime
+    this.#options = options
+    const { clock, random, announce } = runtime
+    const onError = (error: unknown) => announce('error', () => ({ where: 'recovery', error }))
+    // Asked more often than needed, so that a lost process is made up for soon; the ledger says whether it is time.
+    const askMs = Math.min(options.intervalMs / 5, 30_000)
+    const scheduled = async () => {
+      await this.#attempt('schedule', options.intervalMs * 0.95)
+      return askMs
+    }
+    this.#schedule = loop({ clock, random, onError, step: scheduled })
+    let healthySince = clock.monotonic()
+    this.#lapses = loop({
+      clock,
+      random,
+      onError: error => {
+        healthySince = clock.monotonic()
+        onError(error)
+      },
+      step: async () => {
+        if (clock.monotonic() - healthySince >= SETTLE_DOWN_MS) await this.#rescueLapsed()
+        else await recoveryStatistics(runtime.db, 1)
+        return LAPSE_CHECK_MS
+      },
+    })
+  }
+
+  start(): void {
+    this.#schedule.start()
+    this.#lapses.start()
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#schedule.stop(), this.#lapses.stop()])
+  }
+
+  /** Runs now. Undefined: another run is under way. */
+  run(): Promise<RecoveryRun | undefined> {
+    return this.#attempt('demand')
+  }
+
+  async #rescueLapsed(): Promise<void> {
+    const { db } = this.#runtime
+    const { rescued, buried } = await rescue(this.#runtime)
+    if (rescued === 0) return
+    const run = await startRun(db, 'lapsed_session', this.#options.worker)
+    if (run) await finishRun(db, run.id, { ...NOTHING, rescued, buried }, null)
+  }
+
+  async #attempt(cause: RecoveryCause, ifNoneWithinMs?: number): Promise<RecoveryRun | undefined> {
+    const { db, announce } = this.#runtime
+    const run = await startRun(db, cause, this.#options.worker, ifNoneWithinMs)
+    if (!run) return undefined
+    const counts = { ...NOTHING }
+    let failure: unknown
+    try {
+      await this.#recover(run.id, counts)
+    } catch (error) {
+      failure = error
+    }
+    const error = failure === undefined ? null : (failure as Error).message
+    const finished = await finishRun(db, run.id, counts, error)
+    announce('recovery.finished', () => ({ cause, ...counts, error: error ?? undefined }))
+    if (failure !== undefined && cause === 'schedule') throw failure
+    return finished
+  }
+
+  async #recover(id: string, counts: { -readonly [Key in keyof RecoveryCounts]: number }): Promise<void> {
+    const { db } = this.#runtime
+    const alive = async () => {
+      if (!(await showLife(db, id))) throw new Error('the run was given up by another process')
+    }
+    const rescued = await rescue(this.#runtime)
+    counts.rescued += rescued.rescued
+    counts.buried += rescued.buried
+    await alive()
+    counts.promoted += await promoteAll(this.#runtime)
+    await cancelAsked(db)
+    await alive()
+    counts.buried += await this.#buryExhausted()
+    await alive()
+    Object.assign(counts, await tidy(db, this.#options.retention, alive))
+  }
+
+  async #buryExhausted(): Promise<number> {
+    const { db, policies, random } = this.#runtime
+    await followQueues(this.#runtime)
+    const deaths = (await exhausted(db, EXHAUSTED_BATCH)).flatMap(({ job, lastFailure }) => {
+      const outcome = { type: 'failed', failure: lastFailure } as const
+      const decision = decide({ outcome, job, policy: policies.for({}, job), now: job.firstClaimedAt, random })
+      return decision.type === 'bury' ? [{ id: job.id, attempt: job.attempt, outcome, decision }] : []
+    })
+    return deaths.length > 0 ? buryExhausted(db, deaths) : 0
+  }
+}
+
+const NOTHING: RecoveryCounts = { rescued: 0, promoted: 0, buried: 0, cleaned: 0, expired: 0 }

@@ -1,0 +1,97 @@
+// Finds jobs whose worker is gone and decides what becomes of them, by the same rules as any other end. Touches only
+// jobs of sessions that have ended: a session that is renewed is never rescued from, however long a job runs (pitfall 2).
+import type { Job } from '../domain/job.js'
+import type { Outcome } from '../domain/outcome.js'
+import type { PolicyOverride } from '../domain/policy.js'
+import type { Settlement } from '../domain/settlement.js'
+import { type Orphan, orphans } from '../ledger/claim.js'
+import { jobTypes } from '../ledger/job-type.js'
+import { lapseSessions } from '../ledger/session.js'
+import { recordStale, settle } from '../ledger/settle.js'
+import { classify } from '../policy/classify.js'
+import { decide } from '../policy/decide.js'
+import { parsePolicy } from '../policy/effective.js'
+import { identityOf } from './attempt.js'
+import { followQueues } from './queue-sync.js'
+import type { Runtime } from './runtime.js'
+
+const BATCH = 500
+/** The tally row that everything uses that has no session of its own. */
+const SHARED_SHARD = '0'
+
+export interface Rescue {
+  readonly rescued: number
+  readonly buried: number
+}
+
+/** Ends lapsed sessions and settles the jobs of all that have ended. */
+export async function rescue(runtime: Runtime): Promise<Rescue> {
+  await lapseSessions(runtime.db)
+  let rescued = 0
+  let buried = 0
+  for (;;) {
+    const found = await orphans(runtime.db, BATCH)
+    if (found.length === 0) return { rescued, buried }
+    const settled = await settleOrphans(runtime, found)
+    rescued += settled.length
+    buried += settled.filter(({ decision }) => decision.type === 'bury').length
+    if (found.length < BATCH) return { rescued, buried }
+  }
+}
+
+async function settleOrphans(runtime: Runtime, found: readonly Orphan[]): Promise<Settlement[]> {
+  const { db, transport, announce, policies, random } = runtime
+  await followQueues(runtime)
+  const announced = await announcedPolicies(runtime)
+  const batch = found.map((job): Settlement => {
+    const outcome = outcomeOf(job)
+    const policy = policies.for(announced(job.name), job)
+    return {
+      id: job.id,
+      lease: job.lease,
+      outcome,
+      decision: decide({ outcome, job, policy, now: job.claimedAt, random }),
+    }
+  })
+  const refused = new Set(await settle(db, batch, SHARED_SHARD))
+  if (refused.size > 0) await recordStale(db, [...refused])
+  const settled = batch.filter(settlement => !refused.has(settlement))
+  for (const [index, settlement] of batch.entries()) {
+    const job = found[index]
+    if (!job || refused.has(settlement)) continue
+    announce('job.rescued', () => ({ job: identityOf(job), worker: job.worker, decision: settlement.decision }))
+    transport.wake(job.queue)
+  }
+  return settled
+}
+
+/** A suspect whose start is not on record surely never ran: it is given back, not blamed. */
+function outcomeOf(job: Orphan): Outcome {
+  if (!job.mayHaveRun) return { type: 'interrupted', started: false }
+  const died = Object.assign(
+    new Error(`its worker (${job.worker}) died or lost its lease during attempt ${job.attempt}`),
+    {
+      name: 'WorkerLost',
+      stack: undefined,
+    },
+  )
+  const failure = classify(died, {
+    job: identityOf(job),
+    classifier: () => ({ kind: 'lost', because: 'its worker is gone' }),
+  })
+  return { type: 'lost', failure }
+}
+
+/** Policies by job name, as workers announced them: the rescuer may not know the job's code. */
+async function announcedPolicies({ db, announce }: Runtime): Promise<(name: Job['name']) => PolicyOverride> {
+  const none: PolicyOverride = {}
+  const byName = new Map<string, PolicyOverride>()
+  for (const { name, policy } of await jobTypes(db)) {
+    try {
+      byName.set(name, parsePolicy(policy, `announced policy of job ${name}`))
+    } catch (error) {
+      announce('error', () => ({ where: 'reading an announced policy', error }))
+    }
+  }
+  return name => byName.get(name) ?? none
+}

@@ -1,0 +1,20 @@
+// What every moving part needs: the ledger, the transport, time, chance, and a way to tell.
+import type { Clock, Random } from '../domain/clock.js'
+import type { Announce } from '../domain/event.js'
+import type { Job } from '../domain/job.js'
+import type { Database } from '../ledger/database.js'
+import type { PostgresTransport } from '../transport/transports/postgres.js'
+import type { Log } from './definition.js'
+import type { Policies } from './policies.js'
+
+export interface Runtime {
+  readonly db: Database
+  readonly transport: PostgresTransport
+  readonly clock: Clock
+  readonly random: Random
+  readonly announce: Announce
+  readonly policies: Policies
+  /** Called when a job will be due in so long, for whoever promotes. */
+  readonly onDeferred: (delayMs: number) => void
+  readonly logFor: (job: Job) => Log
+}

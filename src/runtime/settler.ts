@@ -1,0 +1,116 @@
+// Group commit: the ends of attempts are written together. What has gathered is flushed as soon as a lane is free,
+// never by waiting for a timer; while the database is away, everything is kept and tried again.
+import { type Clock, type Random, sleep } from '../domain/clock.js'
+import type { Settlement } from '../domain/settlement.js'
+
+export interface SettlerOptions {
+  readonly settle: (batch: readonly Settlement[], lane: number) => Promise<Settlement[]>
+  /** An end that the ledger cannot store gets another one in its place. */
+  readonly instead: (settlement: Settlement, error: unknown) => Settlement
+  readonly clock: Clock
+  readonly random: Random
+  readonly onError: (error: unknown) => void
+}
+
+export interface Settler {
+  /** Resolves to true when written, to false when refused: the job is not ours any more. */
+  settle(settlement: Settlement): Promise<boolean>
+  /** How many ends are not written yet. */
+  readonly pending: number
+  /** Resolves when everything is written, or when the signal aborts; what is left then is left to recovery. */
+  drain(signal: AbortSignal): Promise<void>
+}
+
+interface Item {
+  settlement: Settlement
+  readonly done: (settled: boolean) => void
+}
+
+const LANES = 2
+const LARGEST_BATCH = 1_000
+const FIRST_PAUSE_MS = 50
+const LONGEST_PAUSE_MS = 2_000
+
+export function createSettler({ settle, instead, clock, random, onError }: SettlerOptions): Settler {
+  const waiting: Item[] = []
+  const freeLanes = Array.from({ length: LANES }, (_, lane) => lane)
+  const givenUp = new AbortController()
+  let inFlight = 0
+  let scheduled = false
+  let onIdle: (() => void) | undefined
+
+  const schedule = () => {
+    if (scheduled) return
+    scheduled = true
+    clock.soon(() => {
+      scheduled = false
+      while (waiting.length > 0 && freeLanes.length > 0) void flush(freeLanes.pop() as number)
+    })
+  }
+
+  const flush = async (lane: number) => {
+    const items = waiting.splice(0, LARGEST_BATCH)
+    inFlight += items.length
+    await write(items, lane)
+    inFlight -= items.length
+    freeLanes.push(lane)
+    if (waiting.length > 0) schedule()
+    else if (inFlight === 0) onIdle?.()
+  }
+
+  const write = async (items: Item[], lane: number): Promise<void> => {
+    for (let failures = 0; !givenUp.signal.aborted; failures += 1) {
+      try {
+        const refused = new Set(
+          await settle(
+            items.map(item => item.settlement),
+            lane,
+          ),
+        )
+        for (const item of items) item.done(!refused.has(item.settlement))
+        return
+      } catch (error) {
+        onError(error)
+        if (isUnstorable(error)) return writeApart(items, lane, error)
+        const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures)
+        await sleep(clock, pauseMs * (0.5 + random() / 2), givenUp.signal)
+      }
+    }
+  }
+
+  /** One end that cannot be stored must not keep the others from being written (pitfall 20). */
+  const writeApart = async (items: Item[], lane: number, error: unknown): Promise<void> => {
+    const [only] = items
+    if (only && items.length === 1) {
+      const replacement = instead(only.settlement, error)
+      only.settlement = replacement
+      return write([only], lane)
+    }
+    const middle = Math.ceil(items.length / 2)
+    await write(items.slice(0, middle), lane)
+    await write(items.slice(middle), lane)
+  }
+
+  return {
+    settle: settlement =>
+      new Promise(done => {
+        waiting.push({ settlement, done })
+        schedule()
+      }),
+    get pending() {
+      return waiting.length + inFlight
+    },
+    async drain(signal) {
+      if (waiting.length + inFlight > 0 && !signal.aborted) {
+        await new Promise<void>(resolve => {
+          onIdle = resolve
+          signal.addEventListener('abort', () => resolve(), { once: true })
+        })
+      }
+      givenUp.abort()
+    },
+  }
+}
+
+/** Postgres says that the data itself is the trouble: classes 22 (data), 23 (constraint) and 54 (limits). */
+const isUnstorable = (error: unknown): boolean => /^(22|23|54)/.test(String((error as { code?: unknown })?.code))

@@ -1,0 +1,352 @@
+// A worker: fetches jobs into free slots, runs them, settles them, and leaves cleanly. It holds one session, whose
+// lease is the right to everything it runs; without that right it starts nothing and stops what runs.
+import { sleep } from '../domain/clock.js'
+import { RedriveError } from '../domain/errors.js'
+import type { JobId, Lease, SessionId } from '../domain/ids.js'
+import type { ClaimedJob } from '../domain/job.js'
+import { markStarted } from '../ledger/claim.js'
+import { saveProgress } from '../ledger/job.js'
+import { announceJobTypes } from '../ledger/job-type.js'
+import { ensureQueues } from '../ledger/queue.js'
+import { policyAsJson } from '../policy/effective.js'
+import type { Consumer, LaneDemand } from '../transport/transport.js'
+import type { AnyJobDefinition } from './definition.js'
+import { Executor, unstorable } from './executor.js'
+import { Heartbeat } from './heartbeat.js'
+import { type Loop, loop } from './loop.js'
+import { Prefetch } from './prefetch.js'
+import { queueSync } from './queue-sync.js'
+import type { Runtime } from './runtime.js'
+import { createSettler, type Settler } from './settler.js'
+
+export interface WorkerOptions {
+  /** How it is called in sessions, logs and metrics. */
+  readonly name: string
+  readonly host: string
+  readonly pid: number
+  readonly version: string | null
+  readonly concurrency: number
+  readonly leaseMs: number
+  /** How often to look for work when nothing wakes the worker. */
+  readonly pollMs: number
+}
+
+interface Lane {
+  readonly definition: AnyJobDefinition
+  /** Running and buffered jobs. */
+  load: number
+}
+
+interface Running {
+  readonly job: ClaimedJob
+  readonly abort: AbortController
+}
+
+interface Buffered {
+  readonly job: ClaimedJob
+  readonly fetchedAt: number
+}
+
+/** After work, look again soon: a job committed while its enqueuer saw a busy queue is not announced. */
+const FIRST_LOOK_MS = 25
+/** A fetch that takes longer than this has hung, whatever its own timeout says. */
+const FETCH_LIMIT_MS = 45_000
+const DRAIN_LIMIT_MS = 10_000
+/** With so many ends unwritten the ledger is behind or away: fetch no more. */
+const MOST_UNSETTLED = 5_000
+
+export class Worker {
+  readonly name: string
+  readonly #runtime: Runtime
+  readonly #options: WorkerOptions
+  readonly #lanes: Map<string, Lane>
+  readonly #running = new Map<Lease, Running>()
+  readonly #buffer: Buffered[] = []
+  readonly #prefetch = new Prefetch()
+  readonly #settler: Settler
+  readonly #executor: Executor
+  readonly #heartbeat: Heartbeat
+  readonly #sync: Loop
+  readonly #pump: Loop
+  #consumer: Consumer | undefined
+  #session: SessionId | undefined
+  #lookAgainMs = FIRST_LOOK_MS
+  #lastFetchAt: number | undefined
+  #stopping: Promise<void> | undefined
+  #onQuiet: (() => void) | undefined
+
+  constructor(runtime: Runtime, definitions: readonly AnyJobDefinition[], options: WorkerOptions) {
+    const { clock, random, db, transport, announce, policies, logFor, onDeferred } = runtime
+    const { name } = options
+    this.name = name
+    this.#runtime = runtime
+    this.#options = options
+    this.#lanes = new Map(definitions.map(definition => [laneKey(definition), { definition, load: 0 }]))
+    const onError = (where: string) => (error: unknown) =>
+      announce('error', () => ({ where: `${name}: ${where}`, error }))
+    const queues = [...new Set(definitions.map(definition => definition.queue))]
+
+    this.#settler = createSettler({
+      clock,
+      random,
+      settle: (batch, lane) => transport.settle(batch, { session: this.#session as SessionId, lane }),
+      instead: (settlement, error) => {
+        const outcome = { type: 'failed', failure: unstorable(error), final: true } as const
+        return { ...settlement, outcome, decision: { type: 'bury', reason: outcome.failure.message } }
+      },
+      onError: onError('settling'),
+    })
+    this.#executor = new Executor({
+      worker: name,
+      policies,
+      settler: this.#settler,
+      clock,
+      random,
+      announce,
+      onDeferred,
+      log: logFor,
+      saveProgress: (job, progress) => saveProgress(db, job.id, job.lease, progress),
+      markStarted: job => markStarted(db, job),
+    })
+    this.#heartbeat = new Heartbeat({
+      db,
+      clock,
+      random,
+      session: { ...options, worker: name, queues },
+      onOpen: session => this.#open(session),
+      onLapse: reason => this.#lapse(reason),
+      onCancel: jobs => this.#cancel(jobs),
+      onError: onError('renewing the lease'),
+    })
+    this.#sync = queueSync(runtime, {
+      queues,
+      onPaused: queue => this.#giveBackBuffered(queue),
+      onError: onError('queues'),
+    })
+    this.#pump = loop({ clock, random, step: () => this.#fetch(), onError: onError('fetching') })
+    this.#starting = this.#start(queues, definitions)
+  }
+
+  readonly #starting: Promise<void>
+  readonly #startup = new AbortController()
+
+  /** Resolves when the worker has its session and fetches; with the database away it keeps trying. */
+  get ready(): Promise<void> {
+    return this.#starting
+  }
+
+  /** How many jobs it is running now. */
+  get active(): number {
+    return this.#running.size
+  }
+
+  /** Milliseconds since it last asked for work and got an answer; undefined before the first time. */
+  get lastFetchAgoMs(): number | undefined {
+    return this.#lastFetchAt === undefined ? undefined : this.#runtime.clock.monotonic() - this.#lastFetchAt
+  }
+
+  async #start(queues: readonly string[], definitions: readonly AnyJobDefinition[]): Promise<void> {
+    const { db, clock, random, announce } = this.#runtime
+    const types = definitions.map(({ name, queue, service = null, policy }) => {
+      return { name, queue, service, policy: policyAsJson(policy) }
+    })
+    for (let pauseMs = 100; !this.#startup.signal.aborted; pauseMs = Math.min(pauseMs * 2, 5_000)) {
+      try {
+        await ensureQueues(db, queues)
+        await announceJobTypes(db, types)
+        const session = await this.#heartbeat.start()
+        announce('worker.started', () => ({ worker: this.name, session }))
+        this.#sync.start()
+        if (!this.#startup.signal.aborted) this.#pump.start()
+        return
+      } catch (error) {
+        announce('error', () => ({ where: `${this.name}: starting`, error }))
+        await sleep(clock, pauseMs * (0.5 + random() / 2), this.#startup.signal)
+      }
+    }
+  }
+
+  /** One look for work. Returns how long to wait for the next if nothing calls for it earlier. */
+  async #fetch(): Promise<number> {
+    const { clock } = this.#runtime
+    const { demand, limit } = this.#demand()
+    const consumer = this.#consumer
+    if (limit < 1 || !consumer || !this.#heartbeat.safe) return this.#options.pollMs
+    const askedAt = clock.monotonic()
+    const jobs = await this.#withinLimit(consumer.fetch(demand, limit))
+    const fetchedAt = clock.monotonic()
+    this.#lastFetchAt = fetchedAt
+    this.#prefetch.fetched(askedAt, fetchedAt)
+    for (const job of jobs) this.#take({ job, fetchedAt })
+    if (this.#stopping !== undefined || !this.#heartbeat.safe || consumer !== this.#consumer) this.#giveBackBuffered()
+    this.#startBuffered()
+    if (jobs.length === limit) return 0
+    this.#lookAgainMs = jobs.length > 0 ? FIRST_LOOK_MS : Math.min(this.#lookAgainMs * 2, this.#options.pollMs)
+    return this.#lookAgainMs
+  }
+
+  /** What there is room for. Claims ahead only what the prefetch says, and not one by one while some are ready. */
+  #demand(): { demand: LaneDemand[]; limit: number } {
+    const ready = this.#prefetch.target
+    const room = this.#options.concurrency + ready - this.#running.size - this.#buffer.length
+    if (this.#settler.pending > MOST_UNSETTLED) return { demand: [], limit: 0 }
+    if (room < 1 || (this.#buffer.length > 0 && room < ready / 2)) return { demand: [], limit: 0 }
+    const demand: LaneDemand[] = []
+    let total = 0
+    for (const { definition, load } of this.#lanes.values()) {
+      const limit = Math.min(room, definition.concurrency - load)
+      if (limit < 1) continue
+      demand.push({ queue: definition.queue, name: definition.name, limit })
+      total += limit
+    }
+    return { demand, limit: Math.min(room, total) }
+  }
+
+  /** The watchdog (pitfall 17): a fetch that hangs is given up, and jobs it may still bring are given back. */
+  #withinLimit(fetching: Promise<ClaimedJob[]>): Promise<ClaimedJob[]> {
+    const { clock, announce } = this.#runtime
+    return new Promise((resolve, reject) => {
+      let hung = false
+      const giveUp = () => {
+        hung = true
+        announce('worker.stalled', () => ({ worker: this.name, sinceMs: this.lastFetchAgoMs ?? FETCH_LIMIT_MS }))
+        reject(new RedriveError('STATEMENT_TIMEOUT', `Nothing was fetched for ${FETCH_LIMIT_MS} ms`))
+      }
+      const timer = clock.timer(FETCH_LIMIT_MS, giveUp, { background: true })
+      fetching
+        .finally(() => timer.cancel())
+        .then(jobs => {
+          if (!hung) return resolve(jobs)
+          for (const job of jobs) this.#take({ job, fetchedAt: clock.monotonic() })
+          this.#giveBackBuffered()
+        }, reject)
+    })
+  }
+
+  #take(buffered: Buffered): void {
+    this.#buffer.push(buffered)
+    this.#laneOf(buffered.job).load += 1
+  }
+
+  #laneOf(job: ClaimedJob): Lane {
+    return this.#lanes.get(laneKey(job)) as Lane
+  }
+
+  #startBuffered(): void {
+    while (this.#running.size < this.#options.concurrency) {
+      const next = this.#buffer.shift()
+      if (!next) return
+      this.#run(next)
+    }
+  }
+
+  #run({ job, fetchedAt }: Buffered): void {
+    const lane = this.#laneOf(job)
+    const abort = new AbortController()
+    this.#running.set(job.lease, { job, abort })
+    void this.#executor.execute(job, lane.definition, abort, fetchedAt).then(() => this.#finished(job))
+  }
+
+  #finished(job: ClaimedJob): void {
+    this.#running.delete(job.lease)
+    this.#laneOf(job).load -= 1
+    this.#prefetch.jobFinished()
+    if (this.#running.size === 0) this.#onQuiet?.()
+    if (this.#stopping !== undefined) return
+    this.#startBuffered()
+    this.#pump.nudge()
+  }
+
+  #giveBackBuffered(queue?: string): void {
+    const kept: Buffered[] = []
+    for (const buffered of this.#buffer.splice(0)) {
+      if (queue !== undefined && buffered.job.queue !== queue) kept.push(buffered)
+      else this.#giveBack(buffered)
+    }
+    this.#buffer.push(...kept)
+  }
+
+  #giveBack({ job, fetchedAt }: Buffered): void {
+    const lane = this.#laneOf(job)
+    lane.load -= 1
+    const policy = this.#runtime.policies.for(lane.definition.policy, job)
+    const outcome = { type: 'interrupted', started: false } as const
+    void this.#executor.settle(job, policy, outcome, { fetchedAt, startedAt: fetchedAt })
+  }
+
+  #open(session: SessionId): void {
+    const { transport } = this.#runtime
+    this.#session = session
+    void this.#consumer?.close()
+    const lanes = [...this.#lanes.values()].map(({ definition: { queue, name } }) => ({ queue, name }))
+    this.#consumer = transport.consume({ session, lanes, onWake: () => this.#wake() })
+    this.#wake()
+  }
+
+  #wake(): void {
+    this.#lookAgainMs = FIRST_LOOK_MS
+    this.#pump.nudge()
+  }
+
+  #lapse(reason: string): void {
+    const jobs = [...this.#running.values()]
+    this.#runtime.announce('worker.lapsed', () => ({ worker: this.name, reason, jobs: jobs.map(({ job }) => job.id) }))
+    void this.#consumer?.close()
+    this.#consumer = undefined
+    for (const { abort } of jobs) abort.abort(new RedriveError('LEASE_LOST', `The lease was lost: ${reason}`))
+    this.#giveBackBuffered()
+  }
+
+  #cancel(jobs: readonly { id: JobId; reason: string }[]): void {
+    for (const { id, reason } of jobs) {
+      for (const { job, abort } of this.#running.values()) {
+        if (job.id === id) abort.abort(new RedriveError('CANCEL_REQUESTED', reason))
+      }
+    }
+  }
+
+  /**
+   * Leaves cleanly (pitfall 9): unstarted jobs go back at once, running ones may finish within the grace time, the rest
+   * are aborted and go back without spending an attempt.
+   */
+  stop({ graceMs = 30_000 }: { graceMs?: number } = {}): Promise<void> {
+    this.#stopping ??= this.#leave(graceMs)
+    return this.#stopping
+  }
+
+  async #leave(graceMs: number): Promise<void> {
+    const { clock, announce } = this.#runtime
+    this.#startup.abort()
+    await this.#starting
+    const fetching = this.#pump.stop()
+    this.#giveBackBuffered()
+    await fetching
+    await this.#sync.stop()
+    await this.#quiet(graceMs)
+    const late = [...this.#running.values()]
+    for (const { abort } of late) {
+      abort.abort(new RedriveError('SHUTTING_DOWN', 'The worker is stopping and its grace time is over'))
+    }
+    const limit = new AbortController()
+    const timer = clock.timer(DRAIN_LIMIT_MS, () => limit.abort())
+    await this.#quiet(DRAIN_LIMIT_MS)
+    await this.#settler.drain(limit.signal)
+    timer.cancel()
+    await this.#consumer?.close()
+    await this.#heartbeat
+      .stop()
+      .catch(error => announce('error', () => ({ where: `${this.name}: ending its session`, error })))
+    announce('worker.stopped', () => ({ worker: this.name }))
+  }
+
+  /** Resolves when nothing runs any more, or after `limitMs`. */
+  async #quiet(limitMs: number): Promise<void> {
+    if (this.#running.size === 0) return
+    const quiet = new AbortController()
+    this.#onQuiet = () => quiet.abort()
+    await sleep(this.#runtime.clock, limitMs, quiet.signal)
+    this.#onQuiet = undefined
+  }
+}
+
+const laneKey = ({ queue, name }: { queue: string; name: string }): string => `${queue}\n${name}`
