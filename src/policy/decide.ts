@@ -38,7 +38,8 @@ export function decide(situation: Situation): Decision {
     case 'lost':
       return afterLoss(situation, outcome.failure)
     case 'failed':
-      if (outcome.final) return end(situation, `buried by its handler: ${outcome.failure.message}`)
+      if (outcome.final)
+        return end(situation, `no retry can help: ${outcome.failure.because}: ${outcome.failure.message}`)
       return afterFailure(situation, outcome.failure)
     case 'timed_out':
       return afterFailure(situation, outcome.failure)

@@ -66,9 +66,10 @@ export function parsePolicy(value: unknown, where: string): PolicyOverride {
   const policy: Record<string, unknown> = {}
   for (const [key, setting] of Object.entries(value)) {
     if (setting === undefined) continue
-    const check = (CHECKS as Record<string, (what: string, value: unknown) => unknown>)[key]
-    if (!check) throw invalid(`A key of ${where}`, key, `one of ${Object.keys(CHECKS).join(', ')}`)
-    policy[key] = check(`${where}.${key}`, setting)
+    if (!Object.hasOwn(CHECKS, key)) {
+      throw invalid(`A key of ${where}`, key, `one of ${Object.keys(CHECKS).join(', ')}`)
+    }
+    policy[key] = CHECKS[key as keyof Policy](`${where}.${key}`, setting)
   }
   return policy as PolicyOverride
 }
