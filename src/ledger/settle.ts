@@ -21,8 +21,12 @@ export async function settle(db: Database, batch: readonly Settlement[], shard: 
     bury: { statement: BURY, rows: [] },
     cancel: { statement: CANCEL, rows: [] },
   }
+  // A claim has one end: what is said of it a second time in the same batch is refused like anything that comes late.
+  const first = new Map<string, Settlement>()
   for (const settlement of batch) {
     const { decision } = settlement
+    if (first.has(key(settlement))) continue
+    first.set(key(settlement), settlement)
     switch (decision.type) {
       case 'complete':
         sorts.complete.rows.push(completeRow(settlement))
@@ -45,7 +49,7 @@ export async function settle(db: Database, batch: readonly Settlement[], shard: 
     if (rows.length === 0) continue
     for (const row of await db.query<Row>(statement, [JSON.stringify(rows), db.now(), shard])) settled.add(key(row))
   }
-  return batch.filter(settlement => !settled.has(key(settlement)))
+  return batch.filter(settlement => first.get(key(settlement)) !== settlement || !settled.has(key(settlement)))
 }
 
 const RECORD_STALE = sql`

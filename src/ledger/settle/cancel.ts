@@ -12,7 +12,7 @@ export const CANCEL = sql`
   ), logged AS (${RECORD_ATTEMPTS}), kept AS (
     INSERT INTO redrive.finished_job (${KEPT}, state, finished_at, reason)
     SELECT ${KEPT}, 'cancelled', coalesce($2::timestamptz, now()), why
-    FROM moved JOIN (SELECT id AS settled, reason AS why FROM input) i ON settled = id
+    FROM moved JOIN (SELECT id AS settled, lease AS held, reason AS why FROM input) i ON settled = id AND held = lease
   ), closed AS (
     UPDATE redrive.dead_letter d
     SET status = 'permanently_failed', resolved_at = coalesce($2::timestamptz, now()),
