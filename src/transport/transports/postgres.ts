@@ -31,10 +31,13 @@ export function postgresTransport(db: Database): PostgresTransport {
     for (const { onWake } of consumers) onWake()
   }
 
-  // On our own connection even when the caller has a transaction: a queue's row must not be locked by strangers.
-  const makeKnown = async (jobs: readonly NewJob[]) => {
+  // On our own connection even when the caller has a transaction: a queue's row must not be locked by strangers. The
+  // embedded database has only one connection, and the caller is on it: there the row comes and goes with the caller's
+  // transaction, and is made again next time.
+  const makeKnown = async (jobs: readonly NewJob[], tx: ForeignClient | undefined) => {
     const unknown = [...new Set(jobs.map(job => job.queue))].filter(queue => !knownQueues.has(queue))
     if (unknown.length === 0) return
+    if (tx && db.kind === 'embedded') return ensureQueues(db.within(tx), unknown)
     await ensureQueues(db, unknown)
     for (const queue of unknown) knownQueues.add(queue)
   }
@@ -44,7 +47,7 @@ export function postgresTransport(db: Database): PostgresTransport {
     channel,
     wake,
     async publish(jobs: readonly NewJob[], tx?: ForeignClient): Promise<Enqueued[]> {
-      await makeKnown(jobs)
+      await makeKnown(jobs, tx)
       const results = await enqueue(tx ? db.within(tx) : db, jobs, channel)
       if (!tx) for (const queue of new Set(jobs.map(job => job.queue))) wake(queue)
       return jobs.map(job => results.get(job.id) as Enqueued)
