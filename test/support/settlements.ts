@@ -4,18 +4,9 @@ import type { Failure } from '../../src/domain/failure.js'
 import type { ClaimedJob } from '../../src/domain/job.js'
 import type { Json } from '../../src/domain/json.js'
 import type { Settlement } from '../../src/domain/settlement.js'
+import { aFailure } from './story.js'
 
 type Claim = Pick<ClaimedJob, 'id' | 'lease'>
-
-export const failure = (change: Partial<Failure> = {}): Failure => ({
-  kind: 'transient',
-  because: 'a test says so',
-  type: 'Error',
-  message: 'no answer',
-  causes: [],
-  fingerprint: 'v1:test',
-  ...change,
-})
 
 const end = ({ id, lease }: Claim, rest: Pick<Settlement, 'outcome' | 'decision'>): Settlement => ({
   id,
@@ -29,7 +20,7 @@ export const completed = (job: Claim, result: Json = null): Settlement =>
     decision: { type: 'complete', result, reason: 'it succeeded' },
   })
 
-export const retried = (job: Claim, delayMs = 0, why: Failure = failure()): Settlement =>
+export const retried = (job: Claim, delayMs = 0, why: Failure = aFailure()): Settlement =>
   end(job, {
     outcome: { type: 'failed', failure: why },
     decision: { type: 'retry', delayMs, reason: 'it may heal' },
@@ -55,11 +46,11 @@ export const givenBack = (job: Claim): Settlement =>
 
 export const held = (job: Claim, delayMs = 60_000): Settlement =>
   end(job, {
-    outcome: { type: 'failed', failure: failure() },
+    outcome: { type: 'failed', failure: aFailure() },
     decision: { type: 'hold', delayMs, reason: 'its service is down' },
   })
 
-export const buried = (job: Claim, why: Failure = failure({ kind: 'permanent' })): Settlement =>
+export const buried = (job: Claim, why: Failure = aFailure({ kind: 'permanent' })): Settlement =>
   end(job, {
     outcome: { type: 'failed', failure: why },
     decision: { type: 'bury', reason: 'no retry can help' },
@@ -71,7 +62,7 @@ export const cancelled = (job: Claim, reason = 'not wanted any more'): Settlemen
 /** Its worker died; what recovery writes down for it. */
 export const lost = (job: Claim, delayMs = 0): Settlement =>
   end(job, {
-    outcome: { type: 'lost', failure: failure({ kind: 'lost', message: 'its worker died' }) },
+    outcome: { type: 'lost', failure: aFailure({ kind: 'lost', message: 'its worker died' }) },
     decision: { type: 'retry', delayMs, reason: 'its worker died' },
   })
 
