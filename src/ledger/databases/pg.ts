@@ -28,6 +28,8 @@ export interface PgOptions {
 
 const DEFAULT_STATEMENT_TIMEOUT_MS = 30_000
 const CONNECT_TIMEOUT_MS = 10_000
+/** How much longer than the server we wait for its answer: the last resort, for one that has fallen silent. */
+const SILENCE_MS = 5_000
 
 type PoolLike = Pick<pg.Pool, 'query' | 'connect'> & { options?: pg.PoolConfig }
 
@@ -58,8 +60,7 @@ export function adoptPg(client: ForeignClient | PoolLike, options: PgOptions): D
 function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>): Database {
   const render = statementTexts(options.schema)
   const now = options.now ?? (() => null)
-  // The client-side limit is the last resort, for a server that does not answer at all.
-  const query_timeout = (options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS) + 5_000
+  const query_timeout = (options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS) + SILENCE_MS
   const subscriptions = new Set<Subscription>()
 
   const on = (client: Pick<pg.Pool, 'query'>): Queryable => ({
@@ -84,13 +85,15 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>): D
         broken = error
       }
       client.on('error', onError)
+      const limited = (text: string, limitMs = query_timeout) =>
+        client.query({ text, query_timeout: limitMs } as pg.QueryConfig)
       try {
-        await client.query('BEGIN')
+        await limited('BEGIN').catch(throwClear)
         const result = await work({ ...on(client), execute: async text => void (await client.query(text)) })
-        await client.query('COMMIT')
+        await limited('COMMIT').catch(throwClear)
         return result
       } catch (error) {
-        await client.query('ROLLBACK').catch((rollback: Error) => {
+        await limited('ROLLBACK', SILENCE_MS).catch((rollback: Error) => {
           broken = rollback
         })
         throw error
@@ -102,7 +105,7 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>): D
     within: client => within(client, render, now),
     listen(channel: string, listener: Listener) {
       if (options.listen === false || !pool.options) return undefined
-      const subscription = subscribe(pool.options, channel, listener, options.clock ?? systemClock)
+      const subscription = subscribe(connectionOf(pool.options), channel, listener, options.clock ?? systemClock)
       subscriptions.add(subscription)
       return subscription
     },
@@ -112,6 +115,10 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>): D
     },
   }
 }
+
+/** pg hides the password of a pool's options from being copied with the rest. */
+const connectionOf = (options: pg.PoolConfig): pg.ClientConfig =>
+  options.password === undefined ? options : { ...options, password: options.password }
 
 /** One connection that can only query: a transaction keeps every other statement waiting until it has ended. */
 function single(client: ForeignClient, options: PgOptions): Database {
@@ -151,7 +158,7 @@ function within(client: ForeignClient, render: (statement: Statement) => string,
   return {
     now,
     query: async <Row>(statement: Statement, params: readonly Param[] = []) =>
-      (await client.query(render(statement), [...params])).rows as Row[],
+      (await client.query(render(statement), [...params]).catch(throwClear)).rows as Row[],
   }
 }
 

@@ -1,0 +1,58 @@
+// A network between a client and a server that a test can break: frozen (nobody answers any more, nothing is closed)
+// or cut (every connection breaks).
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+export interface Proxy {
+  /** The server's address, through the proxy. */
+  readonly url: string
+  /** From now on nothing gets through, in either direction, on any connection. */
+  freeze(): void
+  /** Breaks every connection; new ones get through again. */
+  cut(): void
+  close(): Promise<void>
+}
+
+export async function openProxy(serverUrl: string): Promise<Proxy> {
+  const target = new URL(serverUrl)
+  const sockets = new Set<Socket>()
+  let frozen = false
+  const keep = (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => sockets.delete(socket))
+  }
+  const server = createServer(client => {
+    const upstream = connect(Number(target.port || 5432), target.hostname)
+    keep(client)
+    keep(upstream)
+    const pass = (from: Socket, to: Socket) => {
+      from.on('data', data => void (frozen || to.write(data)))
+      from.on('close', () => void (frozen || to.destroy()))
+    }
+    pass(client, upstream)
+    pass(upstream, client)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = new URL(serverUrl)
+  url.hostname = '127.0.0.1'
+  url.port = String((server.address() as AddressInfo).port)
+  const cut = () => {
+    frozen = false
+    for (const socket of sockets) socket.destroy()
+  }
+  return {
+    url: url.href,
+    freeze() {
+      frozen = true
+    },
+    cut,
+    async close() {
+      const closed = once(server, 'close')
+      server.close()
+      cut()
+      await closed
+    },
+  }
+}
