@@ -157,9 +157,9 @@ describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open 
     expect(await getDeadLetter(db, job.id)).toMatchObject({ message: shown, reason: shown })
   })
 
-  it.each(UNSTORABLE)('%s: as the name of a queue, refused as a whole', async (_what, text) => {
+  it.each(UNSTORABLE)('%s: as a tenant, refused as a whole', async (_what, text) => {
     const before = await db.query(sql`SELECT count(*) AS jobs FROM redrive.job`)
-    await expect(enqueue(db, [aJob(), aJob({ queue: text })], null)).rejects.toMatchObject({
+    await expect(enqueue(db, [aJob(), aJob({ tenant: text })], null)).rejects.toMatchObject({
       code: expect.stringMatching(/^22P0[25]$/),
     })
     expect(await db.query(sql`SELECT count(*) AS jobs FROM redrive.job`)).toEqual(before)
