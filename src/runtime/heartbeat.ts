@@ -1,7 +1,7 @@
 // Keeps a worker's session alive, and tells the worker in time when it cannot: at four fifths of the lease without a
 // renewal it stops fetching and aborts, before anyone else may take its jobs over (invariant 3). A renewal that
 // comes through late, before anyone took over, revives the same session.
-import type { Clock, Random } from '../domain/clock.js'
+import type { Clock, Random, Timer } from '../domain/clock.js'
 import type { JobId, SessionId } from '../domain/ids.js'
 import type { Database } from '../ledger/database.js'
 import { endSession, type NewSession, openSession, renewSession } from '../ledger/session.js'
@@ -31,6 +31,7 @@ export class Heartbeat {
   #session: SessionId | undefined
   #renewedAt = 0
   #lapsed = false
+  #watch: Timer | undefined
 
   constructor(options: HeartbeatOptions) {
     this.#options = options
@@ -55,6 +56,7 @@ export class Heartbeat {
 
   async stop(): Promise<void> {
     await this.#loop.stop()
+    this.#watch?.cancel()
     if (this.#session !== undefined) await endSession(this.#options.db, this.#session)
   }
 
@@ -62,7 +64,7 @@ export class Heartbeat {
     const { db, session, clock, onOpen } = this.#options
     const askedAt = clock.monotonic()
     this.#session = await openSession(db, session)
-    this.#renewedAt = askedAt
+    this.#leasedFrom(askedAt)
     this.#lapsed = false
     onOpen(this.#session)
     return this.#session
@@ -71,17 +73,13 @@ export class Heartbeat {
   async #beat(): Promise<number> {
     const { clock, session, onError } = this.#options
     const pauseMs = session.leaseMs / RENEWALS_PER_LEASE
-    const watch = this.#watch()
     try {
       if (this.#session === undefined) await this.#open()
       else if (clock.monotonic() - this.#renewedAt >= pauseMs * 0.5) await this.#renew(this.#session)
       return pauseMs
     } catch (error) {
       onError(error)
-      this.#lapseIfLate()
       return Math.min(RETRY_MS, pauseMs)
-    } finally {
-      watch.cancel()
     }
   }
 
@@ -96,7 +94,7 @@ export class Heartbeat {
       await this.#open()
       return
     }
-    this.#renewedAt = askedAt
+    this.#leasedFrom(askedAt)
     if (this.#lapsed) {
       this.#lapsed = false
       onOpen(id)
@@ -104,15 +102,22 @@ export class Heartbeat {
     if (cancelled.length > 0) onCancel(cancelled)
   }
 
-  /** A question that gets no answer must not outlast the lease unnoticed. */
-  #watch() {
-    const { clock, session } = this.#options
-    const leftMs = this.#renewedAt + session.leaseMs * SAFE_SHARE - clock.monotonic()
-    return clock.timer(Math.max(1, leftMs), () => this.#lapseIfLate(), { background: true })
+  /** Whatever the beat is doing then, failing or waiting for an answer: the lease must not run out unnoticed. */
+  #leasedFrom(askedAt: number): void {
+    this.#renewedAt = askedAt
+    this.#watchLease()
   }
 
-  #lapseIfLate(): void {
-    if (!this.safe && this.#session !== undefined) this.#lapse('the lease could not be renewed in time')
+  #watchLease(): void {
+    const { clock, session } = this.#options
+    const leftMs = this.#renewedAt + session.leaseMs * SAFE_SHARE - clock.monotonic()
+    const look = () => {
+      if (this.#session === undefined) return
+      if (this.safe) this.#watchLease()
+      else this.#lapse('the lease could not be renewed in time')
+    }
+    this.#watch?.cancel()
+    this.#watch = clock.timer(Math.max(1, leftMs), look, { background: true })
   }
 
   #lapse(reason: string): void {

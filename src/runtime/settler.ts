@@ -23,6 +23,7 @@ export interface Settler {
 
 interface Item {
   settlement: Settlement
+  replaced?: true
   readonly done: (settled: boolean) => void
 }
 
@@ -82,8 +83,10 @@ export function createSettler({ settle, instead, clock, random, onError }: Settl
   const writeApart = async (items: Item[], lane: number, error: unknown): Promise<void> => {
     const [only] = items
     if (only && items.length === 1) {
-      const replacement = instead(only.settlement, error)
-      only.settlement = replacement
+      // Not even the replacement: it stays with its session, whose end leaves it to recovery.
+      if (only.replaced) return only.done(false)
+      only.settlement = instead(only.settlement, error)
+      only.replaced = true
       return write([only], lane)
     }
     const middle = Math.ceil(items.length / 2)

@@ -1,0 +1,41 @@
+// How many jobs are claimed ahead of free slots: none for slow handlers, hundreds for fast ones.
+import { describe, expect, it } from 'vitest'
+import { Prefetch } from '../../src/runtime/prefetch.js'
+
+/** A worker that finishes so many jobs in each millisecond, with claims that take so long. */
+function working(fetches: number, { perMs, roundTripMs }: { perMs: number; roundTripMs: number }): Prefetch {
+  const prefetch = new Prefetch()
+  for (let nth = 0, now = 0; nth < fetches; nth += 1) {
+    prefetch.fetched(now, now + roundTripMs)
+    now += roundTripMs
+    for (let job = 0; job < Math.round(perMs * roundTripMs); job += 1) prefetch.jobFinished()
+  }
+  return prefetch
+}
+
+describe('claiming ahead', () => {
+  it('starts with nothing: what is not known to be fast is left for others', () => {
+    expect(new Prefetch().target).toBe(0)
+    expect(working(1, { perMs: 50, roundTripMs: 10 }).target).toBe(0)
+  })
+
+  it('claims nothing ahead for handlers that are slower than the round trip', () => {
+    expect(working(50, { perMs: 0.01, roundTripMs: 5 }).target).toBe(0)
+  })
+
+  it('claims about two round trips of work ahead for fast handlers', () => {
+    const { target } = working(50, { perMs: 20, roundTripMs: 5 })
+    expect(target).toBeGreaterThanOrEqual(180)
+    expect(target).toBeLessThanOrEqual(200)
+  })
+
+  it('never claims more than a thousand ahead', () => {
+    expect(working(50, { perMs: 1_000, roundTripMs: 100 }).target).toBe(1_000)
+  })
+
+  it('forgets how fast it was when work becomes slow', () => {
+    const prefetch = working(50, { perMs: 20, roundTripMs: 5 })
+    for (let now = 1_000; now < 41_000; now += 1_000) prefetch.fetched(now, now + 5)
+    expect(prefetch.target).toBe(0)
+  })
+})

@@ -1,0 +1,176 @@
+// Group commit: ends are written together, kept while the database is away, and none stands in another's way.
+import { describe, expect, it } from 'vitest'
+import type { JobId, Lease } from '../../src/domain/ids.js'
+import type { Settlement } from '../../src/domain/settlement.js'
+import { createSettler } from '../../src/runtime/settler.js'
+import { manualClock } from '../../src/testing/manual-clock.js'
+import { type Gate, gate } from '../support/gate.js'
+import { completed } from '../support/settlements.js'
+
+const end = (name: string): Settlement => completed({ id: name as JobId, lease: `lease of ${name}` as Lease })
+const names = (batch: readonly Settlement[]) => batch.map(({ id }) => String(id))
+
+/** A settler whose flushes wait until the story lets them through: `flushes[n].gate.open(refused)`. */
+function story() {
+  const clock = manualClock()
+  const flushes: { names: string[]; lane: number; gate: Gate<Settlement[]> }[] = []
+  const errors: unknown[] = []
+  const settler = createSettler({
+    clock,
+    random: () => 1,
+    settle: (batch, lane) => {
+      const through = gate<Settlement[]>()
+      flushes.push({ names: names(batch), lane, gate: through })
+      return through.passed
+    },
+    instead: settlement => ({ ...settlement, decision: { type: 'bury', reason: 'could not be stored' } }),
+    onError: error => errors.push(error),
+  })
+  const flush = (nth: number) => flushes[nth] as (typeof flushes)[number]
+  return { clock, settler, flushes, flush, errors }
+}
+
+const unstorable = Object.assign(new Error('value too long'), { code: '22001' })
+const away = Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' })
+
+describe('the settler', () => {
+  it('writes together what ended in one turn', async () => {
+    const { clock, settler, flushes, flush } = story()
+    const told = [settler.settle(end('a')), settler.settle(end('b')), settler.settle(end('c'))]
+    await clock.advance(0)
+    expect(flushes.map(({ names }) => names)).toEqual([['a', 'b', 'c']])
+    flush(0).gate.open([])
+    expect(await Promise.all(told)).toEqual([true, true, true])
+  })
+
+  it('gathers what ends while both of its lanes are busy, and writes it as soon as one is free', async () => {
+    const { clock, settler, flushes, flush } = story()
+    void settler.settle(end('a'))
+    await clock.advance(0)
+    void settler.settle(end('b'))
+    await clock.advance(0)
+    expect(new Set(flushes.map(({ lane }) => lane)).size).toBe(2)
+    const late = [settler.settle(end('c')), settler.settle(end('d'))]
+    await clock.advance(60_000)
+    void settler.settle(end('e'))
+    await clock.advance(0)
+    expect(flushes).toHaveLength(2)
+    expect(settler.pending).toBe(5)
+    flush(1).gate.open([])
+    await clock.advance(0)
+    expect(flush(2)).toMatchObject({ names: ['c', 'd', 'e'], lane: flush(1).lane })
+    flush(2).gate.open([])
+    expect(await Promise.all(late)).toEqual([true, true])
+  })
+
+  it('tells who was refused: that job belongs to someone else now', async () => {
+    const { clock, settler, flush } = story()
+    const lostOne = end('b')
+    const told = [settler.settle(end('a')), settler.settle(lostOne)]
+    await clock.advance(0)
+    flush(0).gate.open([lostOne])
+    expect(await Promise.all(told)).toEqual([true, false])
+  })
+
+  it('writes no more than a thousand at once', async () => {
+    const { clock, settler, flushes } = story()
+    for (let nth = 0; nth < 2_500; nth += 1) void settler.settle(end(`job ${nth}`))
+    await clock.advance(0)
+    expect(flushes.map(({ names }) => names.length)).toEqual([1_000, 1_000])
+  })
+
+  it('keeps everything while the database is away, and tries again with growing pauses', async () => {
+    const { clock, settler, flushes, flush, errors } = story()
+    const told = settler.settle(end('a'))
+    await clock.advance(0)
+    for (const [nth, pauseMs] of [50, 100, 200, 400, 800, 1_600, 2_000, 2_000].entries()) {
+      flush(nth).gate.refuse(away)
+      await clock.advance(pauseMs - 1)
+      expect(flushes).toHaveLength(nth + 1)
+      await clock.advance(1)
+      expect(flush(nth + 1).names).toEqual(['a'])
+    }
+    expect(errors).toHaveLength(8)
+    flush(8).gate.open([])
+    expect(await told).toBe(true)
+    await clock.advance(0)
+    expect(settler.pending).toBe(0)
+  })
+
+  it('pitfall 20: writes the others when one end cannot be stored, and stores something else for that one', async () => {
+    const written: Settlement[] = []
+    const clock = manualClock()
+    const settler = createSettler({
+      clock,
+      random: () => 1,
+      settle: async batch => {
+        if (batch.some(({ id, decision }) => id === 'bad' && decision.type !== 'bury')) throw unstorable
+        written.push(...batch)
+        return []
+      },
+      instead: settlement => ({ ...settlement, decision: { type: 'bury', reason: 'could not be stored' } }),
+      onError: () => {},
+    })
+    const told = ['a', 'b', 'bad', 'c', 'd'].map(name => settler.settle(end(name)))
+    await clock.advance(0)
+    expect(await Promise.all(told)).toEqual([true, true, true, true, true])
+    expect(written.map(({ id, decision }) => `${id} ${decision.type}`).sort()).toEqual([
+      'a complete',
+      'b complete',
+      'bad bury',
+      'c complete',
+      'd complete',
+    ])
+  })
+
+  it('does not spin when not even the replacement can be stored: it is left to recovery, and the others go on', async () => {
+    const clock = manualClock()
+    let tries = 0
+    const settler = createSettler({
+      clock,
+      random: () => 1,
+      settle: async batch => {
+        if (!batch.some(({ id }) => id === 'bad')) return []
+        tries += 1
+        throw unstorable
+      },
+      instead: settlement => settlement,
+      onError: () => {},
+    })
+    const bad = settler.settle(end('bad'))
+    await clock.advance(10_000)
+    expect(await bad).toBe(false)
+    expect(tries).toBeLessThanOrEqual(3)
+    const good = settler.settle(end('good'))
+    await clock.advance(0)
+    expect(await good).toBe(true)
+  })
+
+  it('is drained when everything is written', async () => {
+    const { clock, settler, flush } = story()
+    void settler.settle(end('a'))
+    let drained = false
+    const draining = settler.drain(new AbortController().signal).then(() => {
+      drained = true
+    })
+    await clock.advance(0)
+    expect(drained).toBe(false)
+    flush(0).gate.open([])
+    await draining
+    expect(settler.pending).toBe(0)
+  })
+
+  it('gives up draining when told so, and tries no more', async () => {
+    const { clock, settler, flushes, flush } = story()
+    void settler.settle(end('a'))
+    await clock.advance(0)
+    const limit = new AbortController()
+    const draining = settler.drain(limit.signal)
+    flush(0).gate.refuse(away)
+    await clock.advance(10)
+    limit.abort()
+    await draining
+    await clock.advance(60_000)
+    expect(flushes).toHaveLength(1)
+  })
+})
