@@ -32,6 +32,12 @@ export function readSettings(env: Environment): Settings {
   }
 }
 
+/** Which database the environment names; undefined: none, so the embedded one. */
+export function databaseOf(env: Environment): string | undefined {
+  // A URL that says nothing: the driver takes host, port, user, password and database from the PG* variables.
+  return text(env, 'DATABASE_URL') ?? (text(env, 'PGHOST') === undefined ? undefined : 'postgres:///')
+}
+
 /** An empty variable counts as not set. */
 const text = (env: Environment, name: string): string | undefined => env[name] || undefined
 

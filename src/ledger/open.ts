@@ -39,7 +39,7 @@ function checkUrl(text: string): string {
     throw new RedriveError('SETTING_INVALID', `database (DATABASE_URL) is ${scheme}…; it must be ${ALLOWED}`)
   }
   try {
-    new URL(text.replace(/^postgres(ql)?:\/\/\//, 'postgres://localhost/'))
+    new URL(text)
   } catch {
     throw new RedriveError(
       'SETTING_INVALID',
@@ -62,11 +62,13 @@ async function reachable(db: Database, url: string | undefined): Promise<Databas
   }
 }
 
-/** Where it was looked for, without user and password. */
+/** Where it was looked for, without user and password. What the URL leaves out, the driver takes from PG* variables. */
 function addressOf(url: string | undefined): string {
   if (url === undefined) return 'that was given'
-  const { hostname, port, pathname } = new URL(url.replace(/^postgres(ql)?:\/\/\//, 'postgres://localhost/'))
-  return `at ${hostname || 'localhost'}:${port || 5432}${pathname}`
+  const { hostname, port, pathname, searchParams } = new URL(url)
+  const { PGHOST, PGPORT, PGDATABASE = '' } = process.env
+  const host = searchParams.get('host') || decodeURIComponent(hostname) || PGHOST || 'localhost'
+  return `at ${host}:${port || PGPORT || 5432}/${pathname.slice(1) || PGDATABASE}`
 }
 
 function because(cause: unknown): string {

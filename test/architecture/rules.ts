@@ -29,6 +29,8 @@ const ROOMS: Readonly<Record<Room, readonly Room[]>> = {
   cli: ['domain', 'operator'],
   // The public test kit is built on the inside and on the public API, but serves no wire.
   testing: ['domain', 'policy', 'ledger', 'transport', 'runtime', 'operator', 'telemetry', ROOT],
+  // What `npm start` shows: written on the public API, as an example of it.
+  demo: ['domain', ROOT],
 }
 
 /** A driver is imported only by its adapter: `pg.ts`, and the parts it is made of, `pg-….ts`. */

@@ -1,0 +1,80 @@
+// `npm start`'s program as a child process: what it prints, signals to it, how it ends.
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const GIVE_UP_MS = 60_000
+
+export interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+export interface Program {
+  readonly out: string
+  /** Resolves with the first match on stdout, from its start; rejects when the program ends without one. */
+  prints(pattern: RegExp): Promise<RegExpMatchArray>
+  signal(name: NodeJS.Signals): void
+  readonly ended: Promise<Ended>
+}
+
+const children = new Set<ReturnType<typeof spawn>>()
+
+/** Ends what a failed test left running. */
+export function endAll(): void {
+  for (const child of children) child.kill('SIGKILL')
+}
+
+/** Only the given variables and what Node needs reach it: a database of the machine must not. */
+export function startProgram(args: readonly string[], env: Readonly<Record<string, string>>): Program {
+  const { PATH = '', HOME = '' } = process.env
+  const child = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts', ...args], {
+    cwd: ROOT,
+    env: { PATH, HOME, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  children.add(child)
+  const text = { out: '', err: '' }
+  const looking = new Set<() => void>()
+  const heard = (stream: 'out' | 'err') => (chunk: Buffer) => {
+    text[stream] += chunk
+    for (const look of [...looking]) look()
+  }
+  child.stdout.on('data', heard('out'))
+  child.stderr.on('data', heard('err'))
+  const ended = new Promise<Ended>(resolve => {
+    child.on('close', code => {
+      children.delete(child)
+      resolve({ code, ...text })
+    })
+  })
+
+  return {
+    get out() {
+      return text.out
+    },
+    ended,
+    signal: name => void child.kill(name),
+    prints(pattern) {
+      return new Promise((resolve, reject) => {
+        const fail = (why: string) => {
+          looking.delete(look)
+          clearTimeout(timer)
+          reject(new Error(`${pattern} was not printed: ${why}\n${text.out}${text.err}`))
+        }
+        const look = () => {
+          const match = pattern.exec(text.out)
+          if (!match) return
+          looking.delete(look)
+          clearTimeout(timer)
+          resolve(match)
+        }
+        const timer = setTimeout(() => fail(`waited ${GIVE_UP_MS} ms`), GIVE_UP_MS)
+        looking.add(look)
+        look()
+        void ended.then(() => looking.has(look) && fail('the program ended'))
+      })
+    },
+  }
+}
