@@ -1,13 +1,13 @@
 // The database mirrors the domain: the same words in its enums, the same states in its tables, and no row that the
 // lifecycle does not know.
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { DECISIONS } from '../../src/domain/decision.js'
 import { KINDS } from '../../src/domain/failure.js'
 import { newJobId } from '../../src/domain/ids.js'
 import { FINISHED_STATES, LIVE_STATES, RECOVERY_STATUSES, STATES } from '../../src/domain/lifecycle.js'
 import { OUTCOMES } from '../../src/domain/outcome.js'
 import type { Database, Param } from '../../src/ledger/database.js'
-import { DATABASES } from '../support/databases.js'
+import { beforeFirst, DATABASES } from '../support/databases.js'
 
 const NOW = '2026-01-01T00:00:00Z'
 const CHECK_VIOLATION = '23514'
@@ -103,7 +103,7 @@ const run = (columns: Columns = {}): Columns => ({
 
 describe.each(DATABASES.filter(({ kind }) => kind === 'memory' || kind === 'server'))('$name', ({ open }) => {
   let db: Database
-  beforeAll(async () => {
+  beforeFirst(async () => {
     db = (await open()).db
   })
 

@@ -1,6 +1,6 @@
 // pitfall 24: no statement on the live table may need statistics to find its way. The table is large and was never
 // analyzed; every statement that workers and recovery run often is planned on it, as the ledger itself sends it.
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { newJobId, type SessionId } from '../../src/domain/ids.js'
 import type { ClaimedJob } from '../../src/domain/job.js'
 import { cancelAsked, cancelJob } from '../../src/ledger/cancel.js'
@@ -13,7 +13,7 @@ import { redrive } from '../../src/ledger/redrive.js'
 import { forgetAttempts, forgetSessions } from '../../src/ledger/retention.js'
 import { renewSession } from '../../src/ledger/session.js'
 import { settle } from '../../src/ledger/settle.js'
-import { freshDatabase, serverUrl } from '../support/databases.js'
+import { beforeFirst, freshDatabase } from '../support/databases.js'
 import { aJob, aSession, buried, cancelled, completed, retried, take } from '../support/story.js'
 
 const EACH = 200_000
@@ -71,16 +71,14 @@ describe('pitfall 24: on 400,000 live jobs that were never analyzed', () => {
   let session: SessionId
   let held: ClaimedJob[]
 
-  beforeAll(async () => {
-    if (await serverUrl().catch(() => undefined)) {
-      db = (await freshDatabase('server')).db
-      await db.query(sql`ALTER TABLE redrive.job SET (autovacuum_enabled = false)`)
-      await db.query(FILL, [EACH, 'waiting', '0'])
-      await db.query(FILL, [EACH, 'retrying', '1 hour'])
-      session = await aSession(db, 3_600_000)
-      held = await take(db, session, 500)
-    }
-  }, 120_000)
+  beforeFirst(async () => {
+    db = (await freshDatabase('server')).db
+    await db.query(sql`ALTER TABLE redrive.job SET (autovacuum_enabled = false)`)
+    await db.query(FILL, [EACH, 'waiting', '0'])
+    await db.query(FILL, [EACH, 'retrying', '1 hour'])
+    session = await aSession(db, 3_600_000)
+    held = await take(db, session, 500)
+  })
 
   const batch = (from: number) => held.slice(from, from + 50)
 
@@ -164,7 +162,6 @@ describe('pitfall 24: on 400,000 live jobs that were never analyzed', () => {
     ['forget old attempts', db => forgetAttempts(db, 1_000, 100)],
     ['forget ended sessions', db => forgetSessions(db, 1_000, 100)],
   ])('%s reads no job it does not need', async (_what, act) => {
-    await serverUrl()
     const { db: recorded, onLiveTable } = recording(db)
     await act(recorded)
     expect(onLiveTable.length, 'the statement touches the live table').toBeGreaterThan(0)

@@ -1,6 +1,6 @@
 // Invariant 9: what comes from outside stays data. Nasty texts go through every door of the ledger and come out as
 // they were, or cut with a visible mark (invariant 6); none of them ever becomes SQL.
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { JobId } from '../../src/domain/ids.js'
 import { LIMITS } from '../../src/domain/limits.js'
 import { attemptsOf } from '../../src/ledger/attempt.js'
@@ -13,7 +13,7 @@ import { enqueue } from '../../src/ledger/enqueue.js'
 import { findJob, saveProgress, waitingIn } from '../../src/ledger/job.js'
 import { ensureQueues, pauseQueue, queueSettings, queueStatistics, setQueuePolicy } from '../../src/ledger/queue.js'
 import { settle } from '../../src/ledger/settle.js'
-import { DATABASES } from '../support/databases.js'
+import { beforeFirst, DATABASES } from '../support/databases.js'
 import { aFailure, aJob, aSession, buried, completed, retried, take } from '../support/story.js'
 
 /** Texts that any text column can hold. */
@@ -37,7 +37,7 @@ const UNSTORABLE: readonly (readonly [string, string])[] = [
 
 describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open }) => {
   let db: Database
-  beforeAll(async () => {
+  beforeFirst(async () => {
     db = (await open()).db
   })
 

@@ -1,5 +1,5 @@
 // What people who live in psql rely on: the views of the contract, their columns, and what they say after a small story.
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { JobId, SessionId } from '../../src/domain/ids.js'
 import type { Database } from '../../src/ledger/database.js'
 import { annotate, markFailed } from '../../src/ledger/dead-letter-change.js'
@@ -8,7 +8,7 @@ import { ensureQueues, pauseQueue } from '../../src/ledger/queue.js'
 import { finishRun, startRun } from '../../src/ledger/recovery-run.js'
 import { redrive } from '../../src/ledger/redrive.js'
 import { settle } from '../../src/ledger/settle.js'
-import { DATABASES, type TestClock } from '../support/databases.js'
+import { beforeFirst, DATABASES, type TestClock } from '../support/databases.js'
 import { aFailure, aJob, aSession, buried, completed, retried, take } from '../support/story.js'
 
 const VIEWS: Readonly<Record<string, string>> = {
@@ -38,7 +38,7 @@ describe.each(DATABASES.filter(({ kind }) => kind === 'memory' || kind === 'serv
     (await read(view, `WHERE ${column} = '${ids[job]}'`))[0]
   const time = (value: unknown) => (value as Date | null)?.toISOString()
 
-  beforeAll(async () => {
+  beforeFirst(async () => {
     const fresh = await open({ now: START })
     db = fresh.db
     clock = fresh.clock

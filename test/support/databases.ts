@@ -4,13 +4,14 @@
 //       it('…', async () => { const { db, clock } = await open() … })
 //     })
 //
-// A test that needs a server which is not there is skipped, and the skip says why.
+// A test that needs a server which is not there is skipped, and the skip says why. Vitest can skip from a test or a
+// `beforeEach`, not from a `beforeAll`: for a ledger that several tests share there is `beforeFirst`.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
-import { afterAll, TestRunner } from 'vitest'
+import { afterAll, beforeEach, TestRunner } from 'vitest'
 import { services } from '../../scripts/services.mjs'
 import type { Database } from '../../src/ledger/database.js'
 import { openPg, type PgOptions } from '../../src/ledger/databases/pg.js'
@@ -71,6 +72,15 @@ export async function serverUrl(): Promise<string> {
   const reason = `needs a Postgres server: ${new URL(address).host} ${refused}; set ${service.variable}`
   TestRunner.getCurrentTest()?.context.skip(reason)
   throw new Error(reason)
+}
+
+/** Makes what the tests of a suite share, before the first of them that is not skipped. */
+export function beforeFirst(make: () => Promise<void>): void {
+  let made = false
+  beforeEach(async () => {
+    if (!made) await make()
+    made = true
+  })
 }
 
 let refusal: Promise<string | undefined> | undefined
