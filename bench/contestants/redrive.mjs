@@ -1,0 +1,52 @@
+// Redrive through its public API, as built. Throughput: concurrency 100; everything else as it comes.
+import { defineJob, fixed, openRedrive, PermanentError } from '../../dist/index.js'
+
+export const label = 'redrive'
+export const store = 'postgres'
+
+/** @param {string} message */
+export const permanent = message => new PermanentError(message)
+
+const QUEUE = 'bench'
+
+/** @param {string} database */
+export async function prepare(database) {
+  await (await openRedrive({ database })).close()
+}
+
+/** @param {string} address @param {{ pollMs?: number }} options */
+export async function open(address, { pollMs } = {}) {
+  const redrive = await openRedrive({ ...databaseOf(address), ...(pollMs && { pollMs }) })
+  const job = handler =>
+    defineJob({
+      name: 'task',
+      queue: QUEUE,
+      retry: { attempts: 3, backoff: fixed({ delayMs: 100 }), jitter: false },
+      handler,
+    })
+  const sent = job()
+  const statistics = async () => (await redrive.operator.queues.statistics()).find(({ queue }) => queue === QUEUE)
+  const unfinished = found => found.waiting + found.active + found.scheduled + found.retrying + found.held
+  return {
+    enqueueMany: items => redrive.enqueueMany(sent, items),
+    enqueueOne: payload => redrive.enqueue(sent, payload),
+    async work(handler, { concurrency = 100 }) {
+      const worker = redrive.work([job((payload, { attempt }) => handler(payload, attempt))], { concurrency })
+      return { stop: () => worker.stop({ graceMs: 1_000 }) }
+    },
+    unsettled: async () => unfinished(await statistics()),
+    async counts() {
+      const found = await statistics()
+      return { unfinished: unfinished(found), completed: found.completed, dead: found.dead }
+    },
+    redriveAll: () => redrive.operator.deadLetters.retryMany({ all: true }),
+    close: () => redrive.close({ graceMs: 1_000 }),
+  }
+}
+
+/** @param {string} address a URL of Postgres, `memory:`, or `folder:` and a path */
+function databaseOf(address) {
+  if (address === 'memory:') return { database: ':memory:' }
+  if (address.startsWith('folder:')) return { dataDir: address.slice('folder:'.length) }
+  return { database: address }
+}

@@ -1,0 +1,41 @@
+// The jobs that all contestants are given: what is in them and what their handlers do.
+import { now, sleep } from './clock.mjs'
+
+export const PAYLOAD_BYTES = 100
+
+/**
+ * @typedef {{ i: number, fill: string, at?: number }} Payload
+ * @typedef {(payload: Payload, attempt: number) => Promise<void>} Handler
+ * @typedef {{ payload: Payload, once?: boolean }} Item `once`: it must not be tried a second time
+ */
+
+/** A payload whose JSON has about so many bytes. @param {number} i @param {number} bytes @returns {Payload} */
+export const payload = (i, bytes = PAYLOAD_BYTES) => ({ i, fill: 'x'.repeat(Math.max(0, bytes - 22)) })
+
+/** Of the mixed load: one in a hundred dies. @param {number} i */
+export const dies = i => i % 100 === 1
+/** One in ten fails at its first attempt. @param {number} i */
+export const failsOnce = i => i % 10 === 5
+
+/** @param {number} i @param {(message: string) => Error} permanent */
+function charge(i, permanent) {
+  throw permanent(`Order ${1000 + i} cannot be charged: the card ending ${i % 10_000} was declined`)
+}
+
+/**
+ * @param {(message: string) => Error} permanent the contestant's way to say "do not try again"
+ * @param {(latencyMs: number) => void} latency
+ * @returns {Record<string, Handler>}
+ */
+export const handlers = (permanent, latency) => ({
+  nothing: async () => {},
+  await5ms: () => sleep(5),
+  die: async ({ i }) => charge(i, permanent),
+  mixed: async ({ i }, attempt) => {
+    if (dies(i)) charge(i, permanent)
+    if (failsOnce(i) && attempt === 1) throw new Error(`The connection to 10.0.0.${i % 250} was reset`)
+  },
+  ping: async ({ at }) => latency(now() - Number(at)),
+  /** For the worker that is killed: its first attempt never ends in time. */
+  hang: (_payload, attempt) => sleep(attempt === 1 ? 120_000 : 0),
+})

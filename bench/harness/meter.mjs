@@ -1,0 +1,47 @@
+// What a load costs the database: WAL bytes (of the whole server: nothing else should run) and dead tuples made.
+import pg from 'pg'
+import { sleep } from './clock.mjs'
+
+/** A backend tells its counters when it is idle, at most once a second. */
+const FLUSHED_AFTER_MS = 1_100
+
+export class Meter {
+  /** @param {pg.Client} client */
+  constructor(client) {
+    this.client = client
+  }
+
+  /** @param {string} address */
+  static async open(address) {
+    const client = new pg.Client({ connectionString: address })
+    client.on('error', () => {}) // the database is dropped under it when a round fails
+    await client.connect()
+    return new Meter(client)
+  }
+
+  async wal() {
+    const { rows } = await this.client.query(`SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 AS bytes`)
+    return Number(rows[0].bytes)
+  }
+
+  /** Every update and delete leaves a dead tuple behind, whether or not a vacuum has been there since. */
+  async deadTuples() {
+    await sleep(FLUSHED_AFTER_MS)
+    const { rows } = await this.client.query(
+      'SELECT coalesce(sum(n_tup_upd + n_tup_del), 0)::float8 AS tuples FROM pg_stat_user_tables',
+    )
+    return Number(rows[0].tuples)
+  }
+
+  /** Transactions so far in this database, its own included. */
+  async transactions() {
+    const { rows } = await this.client.query(
+      'SELECT (xact_commit + xact_rollback)::float8 AS count FROM pg_stat_database WHERE datname = current_database()',
+    )
+    return Number(rows[0].count)
+  }
+
+  async close() {
+    await this.client.end().catch(() => {})
+  }
+}
