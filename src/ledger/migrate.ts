@@ -18,12 +18,15 @@ const FOLDER = new URL('./migrations/', import.meta.url)
 const OLDEST_SERVER = 140_000
 
 const SERVER_VERSION = sql`SELECT current_setting('server_version_num')::integer AS version`
-// One lock for all schemas of a database: CREATE SCHEMA IF NOT EXISTS itself is not safe to run twice at once.
+// One lock for all schemas of a database: making a schema is not safe to do twice at once.
 const LOCK = sql`SELECT pg_advisory_xact_lock(7203371, 1)`
 const TABLE_EXISTS = sql`SELECT to_regclass('redrive.migration') IS NOT NULL AS exists`
 const APPLIED = sql`SELECT version, name, checksum FROM redrive.migration ORDER BY version`
 const REMEMBER = sql`INSERT INTO redrive.migration (version, name, checksum) VALUES ($1, $2, $3)`
-const FIRST = `CREATE SCHEMA IF NOT EXISTS redrive_schema_name;
+// IF NOT EXISTS would still want the right to create schemas, which a role whose schema was made for it need not have.
+const FIRST = `DO $$ BEGIN
+  IF to_regnamespace('"redrive_schema_name"') IS NULL THEN CREATE SCHEMA "redrive_schema_name"; END IF;
+END $$;
 CREATE TABLE IF NOT EXISTS redrive.migration (
   version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now()
 )`

@@ -6,7 +6,7 @@ import { enqueue } from '../../src/ledger/enqueue.js'
 import { waitingIn } from '../../src/ledger/job.js'
 import { migrate, readMigrations } from '../../src/ledger/migrate.js'
 import { checkSchemaName, DEFAULT_SCHEMA } from '../../src/ledger/schema-name.js'
-import { DATABASES, freshDatabase } from '../support/databases.js'
+import { administer, DATABASES, freshDatabase } from '../support/databases.js'
 import { aJob } from '../support/story.js'
 
 const APPLIED = sql`SELECT version, name, checksum FROM redrive.migration ORDER BY version`
@@ -50,6 +50,26 @@ describe.each(DATABASES)('$name', ({ open }) => {
     await db.query(sql`UPDATE redrive.migration SET checksum = 'another' WHERE version = 1`)
     await expect(migrate(db)).rejects.toMatchObject({ code: 'SCHEMA_CHANGED' })
   })
+})
+
+it('needs no right to create schemas where its schema was made for it', async () => {
+  const { url, db } = await freshDatabase('server', { migrated: false })
+  const role = `redrive_test_role_${process.pid}`
+  const made = await administer(url as string, `SELECT current_user AS who`)
+  const { who } = made[0] as { who: string }
+  await administer(url as string, `CREATE ROLE ${role}`)
+  try {
+    await administer(url as string, `GRANT ${role} TO "${who}"`)
+    await administer(url as string, `CREATE SCHEMA ${DEFAULT_SCHEMA} AUTHORIZATION ${role}`)
+    const applied = await db.transaction(async tx => {
+      await tx.execute(`SET LOCAL ROLE ${role}`)
+      return migrate({ ...db, ...tx, transaction: work => work(tx) })
+    })
+    expect(applied).toEqual(await names())
+  } finally {
+    await administer(url as string, `DROP OWNED BY ${role}`)
+    await administer(url as string, `DROP ROLE ${role}`)
+  }
 })
 
 it('ten processes migrate one server at once: one applies, the others find it done', async () => {
