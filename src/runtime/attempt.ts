@@ -33,7 +33,9 @@ export async function runAttempt(input: AttemptInput): Promise<Outcome> {
   const timer = clock.timer(policy.timeoutMs, () => abort.abort(timedOut(policy.timeoutMs)), { background: true })
   try {
     if (!definition.handler) throw new RedriveError('HANDLER_MISSING', `Job ${definition.name} has no handler here`)
-    const payload = await input.payload()
+    const payload = await unlessAborted(input.payload(), signal)
+    // Aborted while it was read: the right to run it is gone.
+    signal.throwIfAborted()
     const returned = await unlessAborted(definition.handler(payload, contextOf(input)), signal)
     return isVerdict(returned) ? ofVerdict(returned, input) : succeeded(returned, input)
   } catch (error) {
@@ -47,8 +49,8 @@ export async function runAttempt(input: AttemptInput): Promise<Outcome> {
 const timedOut = (ms: number) => new RedriveError('TIMED_OUT', `timed out after ${ms} ms`)
 
 /** What the handler gives, or the abort, whichever is first: a handler that never returns ends all the same. */
-function unlessAborted<T>(work: Promise<T> | T, signal: AbortSignal): Promise<T> | T {
-  if (!(work instanceof Promise)) return work
+function unlessAborted<T>(work: PromiseLike<T> | T, signal: AbortSignal): Promise<T> | T {
+  if (!isThenable(work)) return work
   return new Promise<T>((resolve, reject) => {
     const aborted = () => reject(signal.reason)
     if (signal.aborted) aborted()
@@ -56,6 +58,10 @@ function unlessAborted<T>(work: Promise<T> | T, signal: AbortSignal): Promise<T>
     work.then(resolve, reject)
   })
 }
+
+/** Not only promises of ours: query builders and other libraries' promises are awaited the same way. */
+const isThenable = <T>(work: PromiseLike<T> | T): work is PromiseLike<T> =>
+  typeof (work as PromiseLike<T> | undefined | null)?.then === 'function'
 
 function succeeded(returned: unknown, input: AttemptInput): Outcome {
   input.onReturned?.(returned)

@@ -107,7 +107,7 @@ export function defineJob<Input, Payload = Input, Result = unknown>(
 export function checkName(what: string, name: unknown): void {
   const fits = typeof name === 'string' && name.length >= 1 && name.length <= LIMITS.nameChars
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
-  if (!fits || /[\u0000-\u001f\u007f]/.test(name)) {
+  if (!fits || /[\u0000-\u001f\u007f]/.test(name) || !name.isWellFormed()) {
     throw invalid(what, name, `1 to ${LIMITS.nameChars} characters without control characters`)
   }
 }

@@ -48,6 +48,7 @@ export async function callInProcess(runtime: InProcessRuntime, call: InProcessCa
     const abort = new AbortController()
     const stopListening = forward(call.signal, abort)
     const attemptAt = clock.monotonic()
+    thrown = undefined
     const outcome = await runAttempt({
       definition,
       job,
@@ -86,8 +87,8 @@ export async function callInProcess(runtime: InProcessRuntime, call: InProcessCa
     }
     await remember(decision)
     if (decision.type === 'complete') return call.recorded === 'failures' ? returned : decision.result
-    if (decision.type === 'bury') throw thrown ?? new PermanentError(decision.reason)
-    if ('failure' in outcome) throw thrown
+    // A verdict, or a result that cannot be stored, throws nothing: its failure is told all the same.
+    if ('failure' in outcome) throw thrown ?? new PermanentError(outcome.failure.message)
     throw new RedriveError('CANCELLED', `The call of ${definition.name} was cancelled: ${decision.reason}`)
   }
 

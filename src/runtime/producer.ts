@@ -40,11 +40,11 @@ export async function newJob(
   const { delayMs, runAt, tenant, user, project, uniqueKey } = options
   const priority = options.priority ?? definition.priority ?? PRIORITY.default
   checkPriority('priority', priority)
-  if (delayMs !== undefined && !(delayMs >= 0 && delayMs <= LIMITS.delayMs)) {
+  if (delayMs !== undefined && !(typeof delayMs === 'number' && delayMs >= 0 && delayMs <= LIMITS.delayMs)) {
     throw invalid('delayMs', delayMs, `milliseconds from 0 to ${LIMITS.delayMs}`)
   }
-  if (runAt !== undefined && !(runAt instanceof Date && Number.isFinite(runAt.getTime()))) {
-    throw invalid('runAt', runAt, 'a valid Date')
+  if (runAt !== undefined && !(runAt instanceof Date && runAt.getTime() <= clock.now() + LIMITS.delayMs)) {
+    throw invalid('runAt', runAt, 'a valid Date, at most ten years ahead')
   }
   for (const [what, key] of Object.entries({ tenant, user, project, uniqueKey })) checkKey(what, key)
   const { attempts } = definition.policy
@@ -55,7 +55,7 @@ export async function newJob(
     priority,
     payloadText: await encodePayload(definition, payload),
     ...(delayMs !== undefined && { delayMs }),
-    ...(runAt !== undefined && { runAt: runAt.toISOString() }),
+    ...(runAt !== undefined && { runAt: new Date(Math.max(0, runAt.getTime())).toISOString() }),
     ...(tenant !== undefined && { tenant }),
     ...(user !== undefined && { user }),
     ...(project !== undefined && { project }),

@@ -12,7 +12,7 @@ export type Verdict = { readonly [mark]: true } & (
 
 /** Run again after so long; spends no attempt. */
 export function snooze(delayMs: number): Verdict {
-  if (!(delayMs >= 0 && delayMs <= LIMITS.delayMs)) {
+  if (!(typeof delayMs === 'number' && delayMs >= 0 && delayMs <= LIMITS.delayMs)) {
     throw invalid('A snooze', delayMs, `milliseconds from 0 to ${LIMITS.delayMs}`)
   }
   return { [mark]: true, type: 'snooze', delayMs }

@@ -14,11 +14,16 @@ export function createEmitter(): Emitter {
     const hearing = listeners.get(name)
     if (!hearing || hearing.size === 0) return
     const happened = event()
+    const failed = (error: unknown) => {
+      if (name !== 'error') announce('error', () => ({ where: `a listener of ${name}`, error }))
+    }
     for (const listener of [...hearing]) {
       try {
-        ;(listener as Listener<typeof name>)(happened)
+        // An async listener is not waited for, but its rejection must not end the process either.
+        const told: unknown = (listener as Listener<typeof name>)(happened)
+        if (told instanceof Promise) told.catch(failed)
       } catch (error) {
-        if (name !== 'error') announce('error', () => ({ where: `a listener of ${name}`, error }))
+        failed(error)
       }
     }
   }
