@@ -140,6 +140,14 @@ export async function claim(
   return rows.map(toJob)
 }
 
+const HELD = sql`
+  SELECT ${COLUMNS} FROM redrive.job j WHERE j.session_id = $1::bigint AND j.state = 'active'`
+
+/** Everything a session holds, as it was claimed: for a worker that missed the answer to a claim. */
+export async function heldBy(db: Database, session: SessionId): Promise<ClaimedJob[]> {
+  return (await db.query<Row>(HELD, [session])).map(toJob)
+}
+
 const MARK_STARTED = sql`
   UPDATE redrive.job SET started = true WHERE id = $1::uuid AND lease = $2::bigint RETURNING id`
 

@@ -39,6 +39,8 @@ export interface JobView {
 const SHARED = `id, queue, name, payload::text AS payload, unique_key, service, tenant, user_id, project, lost, redrives`
 const COUNTERS = 'priority, attempt, snoozes, holds, interruptions, max_attempts'
 
+// A dead letter whose job was sent back and then cancelled is closed, but it is not where the job is: that job ended in
+// the history. It died after it was last sent back if, and only if, its redrives are its recovery attempts.
 const FIND = sql`
   SELECT ${SHARED}, ${COUNTERS}, state, NULL AS result, progress::text AS progress, cancel_reason AS reason,
          ${millis('created_at')} AS created_at, ${millis('run_at')} AS run_at, ${millis('claimed_at')} AS claimed_at,
@@ -47,7 +49,8 @@ const FIND = sql`
   UNION ALL
   SELECT ${SHARED}, job_priority, total_attempts, 0, 0, 0, max_attempts, 'dead', NULL, NULL, reason,
          ${millis('job_created_at')}, NULL, NULL, ${millis('died_at')}, false
-  FROM redrive.dead_letter WHERE id = $1::uuid AND status IN ('pending', 'permanently_failed')
+  FROM redrive.dead_letter
+  WHERE id = $1::uuid AND status IN ('pending', 'permanently_failed') AND redrives = recovery_attempts
   UNION ALL
   SELECT ${SHARED}, ${COUNTERS}, state, result::text, NULL, reason,
          ${millis('created_at')}, NULL, ${millis('claimed_at')}, ${millis('finished_at')}, false

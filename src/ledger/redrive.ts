@@ -1,5 +1,6 @@
 // Sends dead letters back to run, one statement for one or thousands. INVARIANT: the dead letter stays, as
-// `redriving`, until its job has ended; one whose unique key a live job holds is left open and reported (pitfall 4).
+// `redriving`, until its job has ended; one whose unique key a live job holds is left open and reported (pitfall 4); one
+// whose job was sent back and then cancelled has ended for good (its redrives are not its recovery attempts).
 import type { JobId } from '../domain/ids.js'
 import { type Queryable, sql } from './database.js'
 import { type DeadLetterFilter, filterParams, MATCHES } from './dead-letter.js'
@@ -8,7 +9,7 @@ const REDRIVE = sql`
   WITH asked AS MATERIALIZED (
     SELECT * FROM redrive.dead_letter
     WHERE id = ANY (ARRAY(SELECT value::uuid FROM json_array_elements_text($1::json)))
-      AND status IN ('pending', 'permanently_failed')
+      AND status IN ('pending', 'permanently_failed') AND redrives = recovery_attempts
     FOR UPDATE
   ), revived AS (
     INSERT INTO redrive.job (id, state, queue, name, priority, payload, run_at, created_at, max_attempts, redrives,

@@ -2,7 +2,8 @@
 import type { Json } from '../domain/json.js'
 
 /** SQL that reads a timestamp as milliseconds since 1970. */
-export const millis = (column: string): string => `(extract(epoch FROM ${column}) * 1000)::double precision`
+// date_part, not extract: the latter works in numeric, which costs a microsecond a value.
+export const millis = (column: string): string => `date_part('epoch', ${column}) * 1000`
 
 /** `{ key: value }`, or nothing when the column is null. */
 export function optional<Key extends string, Value>(key: Key, value: Value | null | undefined): { [K in Key]?: Value } {

@@ -110,7 +110,7 @@ CREATE TABLE redrive.job (
 ) WITH (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX job_claimable ON redrive.job USING btree (queue, name, priority DESC, seq) WHERE (state = 'waiting'::redrive.job_state);
 CREATE INDEX job_due ON redrive.job USING btree (run_at, seq) WHERE (state = ANY (ARRAY['scheduled'::redrive.job_state, 'retrying'::redrive.job_state, 'held'::redrive.job_state]));
-CREATE INDEX job_held_by_session ON redrive.job USING btree (session_id) WHERE (state = 'active'::redrive.job_state);
+CREATE UNIQUE INDEX job_lease ON redrive.job USING btree (lease) WHERE (state = 'active'::redrive.job_state);
 CREATE INDEX job_cancel_requested ON redrive.job USING btree (cancel_requested_at) WHERE (cancel_requested_at IS NOT NULL);
 CREATE UNIQUE INDEX job_unique_key ON redrive.job USING btree (queue, unique_key) WHERE (unique_key IS NOT NULL);
 

@@ -1,56 +1,67 @@
 // Writes down the ends of many attempts, one statement for each sort of decision, each fenced by the claims' leases.
 // What comes back is what was refused: those jobs belong to someone else now, and nothing was changed (invariant 2).
+import type { Decision } from '../domain/decision.js'
+import type { Lease } from '../domain/ids.js'
 import type { Settlement } from '../domain/settlement.js'
 import { type Database, type Statement, sql } from './database.js'
 import { BURY, buryRow } from './settle/bury.js'
 import { CANCEL } from './settle/cancel.js'
-import { COMPLETE, completeRow } from './settle/complete.js'
+import { COMPLETE, resultRows } from './settle/complete.js'
 import { DEFER, deferRow } from './settle/defer.js'
 import { record } from './settle/record.js'
 
-type Row = { id: string; lease: string }
-type Sort = { readonly statement: Statement; readonly rows: Row[] }
+type Sort = 'complete' | 'defer' | 'bury' | 'cancel'
 
-const key = (row: { id: string; lease: string | number }) => `${row.id} ${row.lease}`
-
-/** Returns the settlements that were refused. `shard`: the tally row of the lane that settles. */
-export async function settle(db: Database, batch: readonly Settlement[], shard: string): Promise<Settlement[]> {
-  const sorts: Record<'complete' | 'defer' | 'bury' | 'cancel', Sort> = {
-    complete: { statement: COMPLETE, rows: [] },
-    defer: { statement: DEFER, rows: [] },
-    bury: { statement: BURY, rows: [] },
-    cancel: { statement: CANCEL, rows: [] },
-  }
-  // A claim has one end: what is said of it a second time in the same batch is refused like anything that comes late.
-  const first = new Map<string, Settlement>()
-  for (const settlement of batch) {
-    const { decision } = settlement
-    if (first.has(key(settlement))) continue
-    first.set(key(settlement), settlement)
-    switch (decision.type) {
-      case 'complete':
-        sorts.complete.rows.push(completeRow(settlement))
-        break
-      case 'retry':
-      case 'hold':
-      case 'return':
-        sorts.defer.rows.push(deferRow({ ...settlement, decision }))
-        break
-      case 'bury':
-        sorts.bury.rows.push(buryRow(settlement))
-        break
-      case 'cancel':
-        sorts.cancel.rows.push(record(settlement))
-        break
-    }
-  }
-  const settled = new Set<string>()
-  for (const { statement, rows } of Object.values(sorts)) {
-    if (rows.length === 0) continue
-    for (const row of await db.query<Row>(statement, [JSON.stringify(rows), db.now(), shard])) settled.add(key(row))
-  }
-  return batch.filter(settlement => first.get(key(settlement)) !== settlement || !settled.has(key(settlement)))
+const SORTS: Readonly<Record<Decision['type'], Sort>> = {
+  complete: 'complete',
+  retry: 'defer',
+  hold: 'defer',
+  return: 'defer',
+  bury: 'bury',
+  cancel: 'cancel',
 }
+
+const STATEMENTS: Readonly<
+  Record<Sort, { statement: Statement; rows: (batch: readonly Settlement[]) => readonly object[] }>
+> = {
+  complete: { statement: COMPLETE, rows: resultRows },
+  defer: { statement: DEFER, rows: batch => batch.map(deferRow) },
+  bury: { statement: BURY, rows: batch => batch.map(buryRow) },
+  cancel: { statement: CANCEL, rows: batch => batch.map(record) },
+}
+
+/** Returns the settlements that were refused, in their order. `shard`: the tally row of the lane that settles. */
+export async function settle(db: Database, batch: readonly Settlement[], shard: string): Promise<Settlement[]> {
+  const sorts = new Map<Sort, Settlement[]>()
+  const seen = new Set<Lease>()
+  const refused = new Set<Settlement>()
+  for (const settlement of batch) {
+    // A claim has one end: what is said of it a second time in the same batch is refused like anything that comes late.
+    if (seen.has(settlement.lease)) {
+      refused.add(settlement)
+      continue
+    }
+    seen.add(settlement.lease)
+    const sort = SORTS[settlement.decision.type]
+    const sorted = sorts.get(sort)
+    if (sorted) sorted.push(settlement)
+    else sorts.set(sort, [settlement])
+  }
+  for (const [sort, settlements] of sorts) {
+    const { statement, rows } = STATEMENTS[sort]
+    const leases = listOf(settlements.map(settlement => settlement.lease))
+    const ids = listOf(settlements.map(settlement => settlement.id))
+    const params = [JSON.stringify(rows(settlements)), db.now(), shard, leases, ids]
+    const written = await db.query<{ lease: string | number }>(statement, params)
+    if (written.length === settlements.length) continue
+    const settled = new Set(written.map(row => String(row.lease)))
+    for (const settlement of settlements) if (!settled.has(settlement.lease)) refused.add(settlement)
+  }
+  return batch.filter(settlement => refused.has(settlement))
+}
+
+/** Numbers and UUIDs as an array that every driver can carry: a text. */
+const listOf = (values: readonly string[]): string => `{${values.join(',')}}`
 
 const RECORD_STALE = sql`
   UPDATE redrive.attempt a SET stale_outcome = i.outcome, stale_at = coalesce($2::timestamptz, now())

@@ -24,6 +24,8 @@ export interface ConsumeOptions {
 export interface Consumer {
   /** Up to `limit` jobs that are due now, first in line first; [] when there is nothing. Never waits for work. */
   fetch(demand: readonly LaneDemand[], limit: number): Promise<ClaimedJob[]>
+  /** All that was fetched and is not settled, including what a fetch took whose answer never came. */
+  held(): Promise<ClaimedJob[]>
   close(): Promise<void>
 }
 

@@ -170,7 +170,7 @@ describe.each(DATABASES.filter(({ kind }) => kind === 'memory' || kind === 'serv
 
   it('the rows those differ from are fine', async () => {
     for (const [table, columns] of [
-      ['job', job(leased)],
+      ['job', job({ ...leased, lease: 2 })],
       ['attempt', attempt()],
       ['attempt', attempt({ outcome: 'snoozed', decision: 'return', kind: null, message: null })],
       ['dead_letter', deadLetter()],

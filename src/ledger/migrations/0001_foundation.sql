@@ -100,7 +100,7 @@ CREATE TABLE redrive.job (
 
 CREATE INDEX job_claimable ON redrive.job (queue, name, priority DESC, seq) WHERE state = 'waiting';
 CREATE INDEX job_due ON redrive.job (run_at, seq) WHERE state IN ('scheduled', 'retrying', 'held');
-CREATE INDEX job_held_by_session ON redrive.job (session_id) WHERE state = 'active';
+CREATE UNIQUE INDEX job_lease ON redrive.job (lease) WHERE state = 'active';
 CREATE INDEX job_cancel_requested ON redrive.job (cancel_requested_at) WHERE cancel_requested_at IS NOT NULL;
 CREATE UNIQUE INDEX job_unique_key ON redrive.job (queue, unique_key) WHERE unique_key IS NOT NULL;
 

@@ -33,7 +33,7 @@ export const BURY = sql`
     DELETE FROM redrive.job j WHERE ${FENCED} RETURNING j.*
   ), logged AS (${RECORD_ATTEMPTS}), buried AS (${BURY_MOVED}),
   counted AS (${addToTally('moved', { failed: 'true', dead: 'true' })})
-  SELECT id, lease FROM moved`
+  SELECT lease FROM moved`
 
 /** Every dead letter has a failure; the types allow an outcome without one, so the last resort is said in words. */
 const NO_FAILURE: Pick<Failure, 'kind' | 'because' | 'type' | 'fingerprint'> = {

@@ -19,4 +19,4 @@ export const CANCEL = sql`
         updated_at = coalesce($2::timestamptz, now()), resolution = 'its redriven job was cancelled'
     WHERE d.id = ANY (ARRAY(SELECT id FROM moved WHERE redrives > 0))
   ), counted AS (${addToTally('moved', { cancelled: 'true' })})
-  SELECT id, lease FROM moved`
+  SELECT lease FROM moved`

@@ -3,6 +3,7 @@ import type { Decision } from '../../domain/decision.js'
 import type { LiveState } from '../../domain/lifecycle.js'
 import type { Settlement } from '../../domain/settlement.js'
 import { sql } from '../database.js'
+import { FENCED } from './complete.js'
 import { RECORD_ATTEMPTS, RECORD_INPUT, record } from './record.js'
 import { addToTally } from './tally.js'
 
@@ -11,29 +12,27 @@ export const DEFER = sql`
     SELECT * FROM json_to_recordset($1::json) AS t(${RECORD_INPUT}, state redrive.job_state, unlogged boolean,
       refund integer, snoozes integer, holds integer, interruptions integer, lost smallint)
   ), held AS MATERIALIZED (
-    SELECT j.*, i.outcome FROM input i JOIN redrive.job j ON j.id = i.id AND j.lease = i.lease AND j.state = 'active'
-    WHERE j.id = ANY (ARRAY(SELECT id FROM input))
-    FOR UPDATE OF j
+    SELECT j.* FROM redrive.job j WHERE ${FENCED} FOR UPDATE
   ), deferred AS (
     UPDATE redrive.job j
     SET state = i.state, run_at = coalesce($2::timestamptz, now()) + coalesce(i.delay_ms, 0) * interval '1 millisecond',
-        attempt = j.attempt - coalesce(i.refund, 0), snoozes = j.snoozes + coalesce(i.snoozes, 0),
-        holds = j.holds + coalesce(i.holds, 0), interruptions = j.interruptions + coalesce(i.interruptions, 0),
-        lost = j.lost + coalesce(i.lost, 0), lease = NULL, session_id = NULL, claimed_at = NULL, progress = NULL
+        attempt = j.attempt - i.refund, snoozes = j.snoozes + i.snoozes, holds = j.holds + i.holds,
+        interruptions = j.interruptions + i.interruptions, lost = j.lost + i.lost,
+        lease = NULL, session_id = NULL, claimed_at = NULL, progress = NULL
     FROM input i
-    WHERE j.id = i.id AND j.lease = i.lease AND j.id = ANY (ARRAY(SELECT id FROM held))
-    RETURNING i.id, i.lease
+    WHERE j.lease = i.lease AND j.state = 'active' AND j.lease = ANY (ARRAY(SELECT lease FROM held))
+    RETURNING i.lease
   ), moved AS MATERIALIZED (
-    SELECT held.* FROM held JOIN deferred ON deferred.id = held.id AND deferred.lease = held.lease
-    JOIN input i ON i.id = held.id AND i.lease = held.lease WHERE i.unlogged IS NOT TRUE
+    SELECT held.*, i.outcome FROM held JOIN input i ON i.lease = held.lease WHERE i.unlogged IS NOT TRUE
   ), logged AS (${RECORD_ATTEMPTS}),
   counted AS (${addToTally('moved', { failed: "outcome IN ('failed', 'timed_out', 'lost')" })})
-  SELECT id, lease FROM deferred`
+  SELECT lease FROM deferred`
 
 type Deferral = Extract<Decision, { type: 'retry' | 'hold' | 'return' }>
 
-export function deferRow(settlement: Settlement & { decision: Deferral }) {
-  const { decision, outcome } = settlement
+export function deferRow(settlement: Settlement) {
+  const { outcome } = settlement
+  const decision = settlement.decision as Deferral
   return {
     ...record(settlement),
     state: stateAfter(decision),

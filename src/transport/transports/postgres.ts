@@ -1,8 +1,9 @@
 // Postgres itself carries the jobs: enqueue is an insert, a claim locks and marks, settling moves rows. Workers are
 // woken by NOTIFY where it is possible, directly within one process, and look for themselves in any case.
+import type { JobId } from '../../domain/ids.js'
 import type { Enqueued, NewJob } from '../../domain/job.js'
-import { claim } from '../../ledger/claim.js'
-import type { Database, ForeignClient, Subscription } from '../../ledger/database.js'
+import { claim, heldBy } from '../../ledger/claim.js'
+import type { Database, ForeignClient, Queryable, Subscription } from '../../ledger/database.js'
 import { enqueue } from '../../ledger/enqueue.js'
 import { waitingIn } from '../../ledger/job.js'
 import { ensureQueues } from '../../ledger/queue.js'
@@ -42,13 +43,27 @@ export function postgresTransport(db: Database): PostgresTransport {
     for (const queue of unknown) knownQueues.add(queue)
   }
 
+  // All or none: one lane is one statement; several need a transaction around them.
+  const enqueueLanes = async (jobs: readonly NewJob[], tx: ForeignClient | undefined) => {
+    const lanes = byLane(jobs)
+    const on = async (queryable: Queryable) => {
+      const results = new Map<JobId, Enqueued>()
+      for (const lane of lanes)
+        for (const [id, enqueued] of await enqueue(queryable, lane, channel)) results.set(id, enqueued)
+      return results
+    }
+    const [only] = lanes
+    if (tx) return on(db.within(tx))
+    return only && lanes.length === 1 ? enqueue(db, only, channel) : db.transaction(on)
+  }
+
   return {
     capabilities: { transactional: true, wakes: channel !== null },
     channel,
     wake,
     async publish(jobs: readonly NewJob[], tx?: ForeignClient): Promise<Enqueued[]> {
       await makeKnown(jobs, tx)
-      const results = await enqueue(tx ? db.within(tx) : db, jobs, channel)
+      const results = await enqueueLanes(jobs, tx)
       if (!tx) for (const queue of new Set(jobs.map(job => job.queue))) wake(queue)
       return jobs.map(job => results.get(job.id) as Enqueued)
     },
@@ -57,6 +72,7 @@ export function postgresTransport(db: Database): PostgresTransport {
       if (channel !== null) subscription ??= db.listen(channel, { onMessage: wake, onUp: wakeAll })
       return {
         fetch: (demand, limit) => claim(db, options.session, demand, limit),
+        held: () => heldBy(db, options.session),
         close: async () => void consumers.delete(options),
       }
     },
@@ -72,3 +88,17 @@ export function postgresTransport(db: Database): PostgresTransport {
     },
   }
 }
+
+/** Runs of jobs that share what a lane's jobs have in common, in their order. */
+function byLane(jobs: readonly NewJob[]): NewJob[][] {
+  const runs: NewJob[][] = []
+  for (const job of jobs) {
+    const run = runs.at(-1)
+    if (run?.[0] && sameLane(run[0], job)) run.push(job)
+    else runs.push([job])
+  }
+  return runs
+}
+
+const sameLane = (a: NewJob, b: NewJob): boolean =>
+  a.queue === b.queue && a.name === b.name && a.service === b.service && a.maxAttempts === b.maxAttempts
