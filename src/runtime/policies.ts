@@ -16,8 +16,11 @@ export class Policies {
 
   /** `ofCode`: what the job's definition says, or, where its code is not known, what its workers announced. */
   for(ofCode: PolicyOverride, job: Pick<Job, 'queue' | 'maxAttempts'>): Policy {
-    const byJob = this.#resolved.get(ofCode) ?? new Map<string, Policy>()
-    this.#resolved.set(ofCode, byJob)
+    let byJob = this.#resolved.get(ofCode)
+    if (!byJob) {
+      byJob = new Map()
+      this.#resolved.set(ofCode, byJob)
+    }
     const key = `${job.maxAttempts ?? ''} ${job.queue}`
     let policy = byJob.get(key)
     if (!policy) {
@@ -26,6 +29,11 @@ export class Policies {
       byJob.set(key, policy)
     }
     return policy
+  }
+
+  /** Only these queues have a policy of their own now: what is known of others is forgotten. */
+  keepOnly(queues: ReadonlySet<string>): void {
+    for (const queue of this.#ofQueue.keys()) if (!queues.has(queue)) this.setQueue(queue, null)
   }
 
   /** Follows what the ledger says of a queue. A policy that does not parse changes nothing; the error is thrown. */

@@ -23,7 +23,9 @@ export function queueSync(runtime: Runtime, { queues, onPaused, onError }: Queue
 /** Takes over the policies of the named queues, or of all that have one; returns which are paused. */
 export async function followQueues({ db, policies, announce }: Runtime, queues?: readonly string[]): Promise<string[]> {
   const paused: string[] = []
-  for (const settings of await queueSettings(db, queues)) {
+  const found = await queueSettings(db, queues)
+  if (!queues) policies.keepOnly(new Set(found.map(({ name }) => name)))
+  for (const settings of found) {
     try {
       policies.setQueue(settings.name, settings.policy)
     } catch (error) {

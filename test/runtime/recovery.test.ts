@@ -1,0 +1,203 @@
+// The recovery run: each of its parts, the record it leaves, and one at a time over all processes.
+import { describe, expect, it } from 'vitest'
+import { cancelJob } from '../../src/ledger/cancel.js'
+import { claim } from '../../src/ledger/claim.js'
+import type { Database, Statement } from '../../src/ledger/database.js'
+import { getDeadLetter } from '../../src/ledger/dead-letter.js'
+import { markFailed } from '../../src/ledger/dead-letter-change.js'
+import { setQueuePolicy } from '../../src/ledger/queue.js'
+import { recoveryStatistics, startRun } from '../../src/ledger/recovery-run.js'
+import { ensureHistoryDays } from '../../src/ledger/retention.js'
+import { openSession } from '../../src/ledger/session.js'
+import { settle } from '../../src/ledger/settle.js'
+import { defineJob } from '../../src/runtime/definition.js'
+import { DEFAULT_RETENTION } from '../../src/runtime/janitor.js'
+import { Recovery } from '../../src/runtime/recovery.js'
+import type { Runtime } from '../../src/runtime/runtime.js'
+import { gate } from '../support/gate.js'
+import { openRuntime } from '../support/runtime.js'
+import { aFailure, buried, completed, retried } from '../support/story.js'
+
+const DAY_MS = 86_400_000
+const START = '2030-01-01T12:00:00Z'
+
+const mail = defineJob({ name: 'send', queue: 'mail', handler: async () => null })
+
+async function story(change?: (runtime: Runtime) => Partial<Runtime>) {
+  const moving = await openRuntime('memory', change)
+  const { clock, db, runtime } = moving
+  clock.now = START
+  await ensureHistoryDays(db, 3)
+  const recovery = new Recovery(runtime, { intervalMs: 300_000, retention: DEFAULT_RETENTION, worker: 'process 1' })
+  const session = () =>
+    openSession(db, {
+      worker: 'w1',
+      host: 'h',
+      pid: 1,
+      version: null,
+      queues: ['mail'],
+      concurrency: 1,
+      leaseMs: 15_000,
+    })
+  const take = async () => {
+    const [job] = await claim(db, await session(), [{ queue: 'mail', name: 'send', limit: 1 }], 1)
+    if (!job) throw new Error('nothing to claim')
+    return job
+  }
+  return { ...moving, recovery, take }
+}
+
+describe('a recovery run', () => {
+  it('rescues the jobs of a worker whose lease has run out, and not one moment before', async () => {
+    const { recovery, take, enqueue, see, clock } = await story()
+    const id = await enqueue(mail)
+    await take()
+    clock.advance(14_999)
+    expect(await recovery.run()).toMatchObject({ rescued: 0 })
+    expect((await see(id)).state).toBe('active')
+    clock.advance(2)
+    expect(await recovery.run()).toMatchObject({ rescued: 1, status: 'succeeded' })
+    expect(await see(id)).toMatchObject({ state: 'waiting', attempt: 1, lost: 1, attempts: [{ outcome: 'lost' }] })
+  })
+
+  it('releases delayed jobs and retries that are due', async () => {
+    const { recovery, take, db, enqueue, see, clock } = await story()
+    const retry = await enqueue(mail)
+    await settle(db, [retried(await take(), 60_000)], '0')
+    const later = await enqueue(mail, {}, { delayMs: 120_000 })
+    clock.advance(60_000)
+    expect(await recovery.run()).toMatchObject({ promoted: 1 })
+    expect([(await see(retry)).state, (await see(later)).state]).toEqual(['waiting', 'scheduled'])
+  })
+
+  it('cancels a job whose cancellation its worker did not hear before the attempt ended', async () => {
+    const { recovery, take, db, enqueue, see } = await story()
+    const id = await enqueue(mail)
+    const job = await take()
+    expect(await cancelJob(db, id, 'not wanted')).toBe('requested')
+    await settle(db, [retried(job, 60_000)], '0')
+    await recovery.run()
+    expect(await see(id)).toMatchObject({ state: 'cancelled', reason: 'not wanted' })
+  })
+
+  it('buries what a lowered policy has exhausted, with the failure it was waiting to retry', async () => {
+    const { recovery, take, db, enqueue, see } = await story()
+    const id = await enqueue(mail)
+    await settle(db, [retried(await take(), 60_000, aFailure({ message: 'no answer' }))], '0')
+    expect(await recovery.run()).toMatchObject({ buried: 0 })
+    await setQueuePolicy(db, 'mail', { attempts: 1 })
+    expect(await recovery.run()).toMatchObject({ buried: 1 })
+    expect(await see(id)).toMatchObject({ state: 'dead', reason: 'transient (HTTP status 503): attempt 1 of 1' })
+    expect(await getDeadLetter(db, id)).toMatchObject({ message: 'no answer', totalAttempts: 1, kind: 'transient' })
+  })
+
+  it("forgets a queue's policy that was taken away again", async () => {
+    const { recovery, take, db, enqueue, see, clock } = await story()
+    await setQueuePolicy(db, 'mail', { attempts: 1 })
+    await enqueue(mail)
+    await take()
+    clock.advance(15_001)
+    expect(await recovery.run()).toMatchObject({ rescued: 1, buried: 1 })
+    await setQueuePolicy(db, 'mail', null)
+    const id = await enqueue(mail)
+    await take()
+    clock.advance(15_001)
+    expect(await recovery.run()).toMatchObject({ rescued: 1, buried: 0 })
+    expect((await see(id)).state).toBe('waiting')
+  })
+
+  it('removes history and resolved dead letters past their retention, and never open ones', async () => {
+    const { recovery, take, db, enqueue, clock } = await story()
+    const [done, open, closed] = [await enqueue(mail), await enqueue(mail), await enqueue(mail)]
+    await settle(db, [completed(await take()), buried(await take()), buried(await take())], '0')
+    await markFailed(db, closed, 'nobody needs it')
+    clock.advance(7 * DAY_MS)
+    expect(await recovery.run()).toMatchObject({ cleaned: 0, expired: 0 })
+    clock.advance(1 * DAY_MS)
+    expect(await recovery.run()).toMatchObject({ cleaned: 1, expired: 0 })
+    clock.advance(22 * DAY_MS + 1)
+    expect(await recovery.run()).toMatchObject({ cleaned: 0, expired: 1 })
+    clock.advance(3650 * DAY_MS)
+    await recovery.run()
+    expect(await getDeadLetter(db, open)).toMatchObject({ status: 'pending' })
+    expect(await getDeadLetter(db, closed)).toBeUndefined()
+    expect(await db.query({ text: 'SELECT 1 FROM redrive.finished_job' })).toEqual([])
+    expect(done).not.toBe(open)
+  })
+})
+
+describe('the record of runs', () => {
+  it('has each run with what it did, and counts them', async () => {
+    const { recovery, db, clock, next } = await story()
+    const heard = next('recovery.finished')
+    const run = await recovery.run()
+    expect(run).toMatchObject({ cause: 'demand', worker: 'process 1', status: 'succeeded', durationMs: 0 })
+    expect(await heard).toMatchObject({ cause: 'demand', rescued: 0, error: undefined })
+    clock.advance(1_000)
+    await recovery.run()
+    expect(await recoveryStatistics(db)).toMatchObject({
+      totalRuns: 2,
+      successfulRuns: 2,
+      failedRuns: 0,
+      running: false,
+      lastRunAt: new Date(Date.parse(START) + 1_000),
+      recent: [{ cause: 'demand' }, { id: run?.id }],
+    })
+  })
+
+  it('keeps a failed run with its error and what it did before, and the next run is made all the same', async () => {
+    let broken = true
+    const failing = (db: Database): Database => ({
+      ...db,
+      query: async (statement: Statement, params) => {
+        if (broken && statement.text.includes('ensure_history_day')) throw new Error('the disk is full')
+        return db.query(statement, params)
+      },
+    })
+    const { recovery, enqueue, take, clock, db } = await story(({ db }) => ({ db: failing(db) }))
+    await enqueue(mail)
+    await take()
+    clock.advance(15_001)
+    expect(await recovery.run()).toMatchObject({ status: 'failed', error: 'the disk is full', rescued: 1 })
+    broken = false
+    expect(await recovery.run()).toMatchObject({ status: 'succeeded' })
+    expect(await recoveryStatistics(db)).toMatchObject({ totalRuns: 2, failedRuns: 1, successfulRuns: 1 })
+  })
+
+  it('has one run at a time, whoever asks and however often', async () => {
+    const inside = gate()
+    const goOn = gate()
+    const slow = (db: Database): Database => ({
+      ...db,
+      query: async (statement: Statement, params) => {
+        if (statement.text.includes('ensure_history_day')) {
+          inside.open()
+          await goOn.passed
+        }
+        return db.query(statement, params)
+      },
+    })
+    const { recovery, runtime } = await story(({ db }) => ({ db: slow(db) }))
+    const first = recovery.run()
+    await inside.passed
+    const other = new Recovery(runtime, { intervalMs: 1_000, retention: DEFAULT_RETENTION, worker: 'process 2' })
+    expect(await Promise.all([recovery.run(), other.run()])).toEqual([undefined, undefined])
+    goOn.open()
+    expect(await first).toMatchObject({ status: 'succeeded' })
+    expect(await other.run()).toMatchObject({ status: 'succeeded', worker: 'process 2' })
+  })
+
+  it('gives up a run whose process has died, after a minute of silence', async () => {
+    const { recovery, db, clock } = await story()
+    const dead = await startRun(db, 'schedule', 'a process that died')
+    clock.advance(59_000)
+    expect(await recovery.run()).toBeUndefined()
+    clock.advance(2_000)
+    expect(await recovery.run()).toMatchObject({ status: 'succeeded' })
+    const { recent } = await recoveryStatistics(db)
+    expect(recent.find(({ id }) => id === dead?.id)).toMatchObject({
+      status: 'failed',
+      error: 'its process stopped showing life',
+    })
+  })
+})
