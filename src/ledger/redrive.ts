@@ -36,9 +36,15 @@ export interface RedriveResult {
 }
 
 /** Ids that are not open dead letters are in neither list. */
-export async function redrive(db: Queryable, ids: readonly JobId[], channel: string | null): Promise<RedriveResult> {
-  const rows = await db.query<{ id: JobId; redriven: boolean }>(REDRIVE, [JSON.stringify(ids), db.now(), channel])
+export async function redrive(
+  db: Queryable,
+  ids: readonly JobId[],
+  channel: string | null,
+): Promise<RedriveResult & { readonly queues: ReadonlySet<string> }> {
+  type Row = { id: JobId; redriven: boolean; queue: string }
+  const rows = await db.query<Row>(REDRIVE, [JSON.stringify(ids), db.now(), channel])
   return {
+    queues: new Set(rows.filter(row => row.redriven).map(row => row.queue)),
     redriven: rows.filter(row => row.redriven).map(row => row.id),
     conflicts: rows.filter(row => !row.redriven).map(row => row.id),
   }
