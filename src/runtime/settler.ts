@@ -1,6 +1,7 @@
 // Group commit: the ends of attempts are written together. What has gathered is flushed as soon as a lane is free,
 // never by waiting for a timer; while the database is away, everything is kept and tried again.
 import { type Clock, type Random, sleep } from '../domain/clock.js'
+import type { Lease } from '../domain/ids.js'
 import type { Settlement } from '../domain/settlement.js'
 
 export interface SettlerOptions {
@@ -17,6 +18,8 @@ export interface Settler {
   settle(settlement: Settlement): Promise<boolean>
   /** How many ends are not written yet. */
   readonly pending: number
+  /** The claims whose ends are not written yet. */
+  leases(): Lease[]
   /** Resolves when everything is written, or when the signal aborts; what is left then is left to recovery. */
   drain(signal: AbortSignal): Promise<void>
 }
@@ -36,6 +39,7 @@ export function createSettler({ settle, instead, clock, random, onError }: Settl
   const waiting: Item[] = []
   const freeLanes = Array.from({ length: LANES }, (_, lane) => lane)
   const givenUp = new AbortController()
+  const flying = new Set<readonly Item[]>()
   let inFlight = 0
   let scheduled = false
   let onIdle: (() => void) | undefined
@@ -52,7 +56,9 @@ export function createSettler({ settle, instead, clock, random, onError }: Settl
   const flush = async (lane: number) => {
     const items = waiting.splice(0, LARGEST_BATCH)
     inFlight += items.length
+    flying.add(items)
     await write(items, lane)
+    flying.delete(items)
     inFlight -= items.length
     freeLanes.push(lane)
     if (waiting.length > 0) schedule()
@@ -103,6 +109,7 @@ export function createSettler({ settle, instead, clock, random, onError }: Settl
     get pending() {
       return waiting.length + inFlight
     },
+    leases: () => [...waiting, ...[...flying].flat()].map(({ settlement }) => settlement.lease),
     async drain(signal) {
       if (waiting.length + inFlight > 0 && !signal.aborted) {
         await new Promise<void>(resolve => {

@@ -51,6 +51,8 @@ interface Buffered {
 const FIRST_LOOK_MS = 25
 /** A fetch that takes longer than this has hung, whatever its own timeout says. */
 const FETCH_LIMIT_MS = 45_000
+/** A fetch that failed may still take jobs for so long: no statement takes longer. */
+const LATE_CLAIM_MS = 60_000
 const DRAIN_LIMIT_MS = 10_000
 /** With so many ends unwritten the ledger is behind or away: fetch no more. */
 const MOST_UNSETTLED = 5_000
@@ -72,6 +74,8 @@ export class Worker {
   #session: SessionId | undefined
   #lookAgainMs = FIRST_LOOK_MS
   #lastFetchAt: number | undefined
+  /** When to look for jobs that a failed fetch took. */
+  #missedLooksAt: number[] = []
   #stopping: Promise<void> | undefined
   #onQuiet: (() => void) | undefined
 
@@ -169,20 +173,41 @@ export class Worker {
   /** One look for work. Returns how long to wait for the next if nothing calls for it earlier. */
   async #fetch(): Promise<number> {
     const { clock } = this.#runtime
-    const { demand, limit } = this.#demand()
     const consumer = this.#consumer
-    if (limit < 1 || !consumer || !this.#heartbeat.safe) return this.#options.pollMs
+    if (!consumer || !this.#heartbeat.safe) return this.#options.pollMs
+    await this.#takeMissed(consumer)
+    const { demand, limit } = this.#demand()
+    if (limit < 1) return this.#options.pollMs
     const askedAt = clock.monotonic()
     const jobs = await this.#withinLimit(consumer.fetch(demand, limit))
     const fetchedAt = clock.monotonic()
     this.#lastFetchAt = fetchedAt
     this.#prefetch.fetched(askedAt, fetchedAt)
-    for (const job of jobs) this.#take({ job, fetchedAt })
-    if (this.#stopping !== undefined || !this.#heartbeat.safe || consumer !== this.#consumer) this.#giveBackBuffered()
-    this.#startBuffered()
+    this.#accept(consumer, jobs, fetchedAt)
     if (jobs.length === limit) return 0
     this.#lookAgainMs = jobs.length > 0 ? FIRST_LOOK_MS : Math.min(this.#lookAgainMs * 2, this.#options.pollMs)
     return this.#lookAgainMs
+  }
+
+  #accept(consumer: Consumer, jobs: readonly ClaimedJob[], fetchedAt: number): void {
+    for (const job of jobs) this.#take({ job, fetchedAt })
+    if (this.#stopping !== undefined || !this.#heartbeat.safe || consumer !== this.#consumer) this.#giveBackBuffered()
+    this.#startBuffered()
+  }
+
+  /**
+   * A fetch whose answer was lost may have taken jobs all the same. Our session holds them, so nobody else ever will:
+   * they are looked for after a failed fetch, and once more when it cannot be under way any longer.
+   */
+  async #takeMissed(consumer: Consumer): Promise<void> {
+    const { clock } = this.#runtime
+    const [next] = this.#missedLooksAt
+    if (next === undefined || next > clock.monotonic()) return
+    const buffered = this.#buffer.map(({ job }) => job.lease)
+    const known = new Set([...this.#running.keys(), ...buffered, ...this.#settler.leases()])
+    const missed = (await consumer.held()).filter(job => !known.has(job.lease))
+    this.#missedLooksAt.shift()
+    this.#accept(consumer, missed, clock.monotonic())
   }
 
   /** What there is room for. Claims ahead only what the prefetch says, and not one by one while some are ready. */
@@ -202,24 +227,20 @@ export class Worker {
     return { demand, limit: Math.min(room, total) }
   }
 
-  /** The watchdog (pitfall 17): a fetch that hangs is given up, and jobs it may still bring are given back. */
+  /** The watchdog (pitfall 17): a fetch that hangs is given up. What it took is looked for, whatever it still brings. */
   #withinLimit(fetching: Promise<ClaimedJob[]>): Promise<ClaimedJob[]> {
     const { clock, announce } = this.#runtime
-    return new Promise((resolve, reject) => {
-      let hung = false
+    return new Promise<ClaimedJob[]>((resolve, reject) => {
       const giveUp = () => {
-        hung = true
         announce('worker.stalled', () => ({ worker: this.name, sinceMs: this.lastFetchAgoMs ?? FETCH_LIMIT_MS }))
         reject(new RedriveError('STATEMENT_TIMEOUT', `Nothing was fetched for ${FETCH_LIMIT_MS} ms`))
       }
       const timer = clock.timer(FETCH_LIMIT_MS, giveUp, { background: true })
-      fetching
-        .finally(() => timer.cancel())
-        .then(jobs => {
-          if (!hung) return resolve(jobs)
-          for (const job of jobs) this.#take({ job, fetchedAt: clock.monotonic() })
-          this.#giveBackBuffered()
-        }, reject)
+      fetching.finally(() => timer.cancel()).then(resolve, reject)
+    }).catch(error => {
+      const now = clock.monotonic()
+      this.#missedLooksAt = [now, now + LATE_CLAIM_MS]
+      throw error
     })
   }
 
@@ -232,8 +253,9 @@ export class Worker {
     return this.#lanes.get(laneKey(job)) as Lane
   }
 
+  /** Nothing is started on a lease that may be gone: after a long pause of this process, others may have the jobs. */
   #startBuffered(): void {
-    while (this.#running.size < this.#options.concurrency) {
+    while (this.#running.size < this.#options.concurrency && this.#heartbeat.safe) {
       const next = this.#buffer.shift()
       if (!next) return
       this.#run(next)
