@@ -1,5 +1,5 @@
-// A network between a client and a server that a test can break: frozen (nobody answers any more, nothing is closed)
-// or cut (every connection breaks).
+// A network between a client and a server that a test can break: frozen (nobody answers any more, nothing is closed),
+// cut (every connection breaks), or swallowing answers (the server did what it was asked, and nobody hears of it).
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
@@ -10,6 +10,10 @@ export interface Proxy {
   freeze(): void
   /** Breaks every connection; new ones get through again. */
   cut(): void
+  /** The next so many answers of the server are lost, and each one's connection with it. */
+  swallowAnswers(answers: number): void
+  /** How many answers were lost. */
+  readonly swallowed: number
   close(): Promise<void>
 }
 
@@ -17,6 +21,8 @@ export async function openProxy(serverUrl: string): Promise<Proxy> {
   const target = new URL(serverUrl)
   const sockets = new Set<Socket>()
   let frozen = false
+  let toSwallow = 0
+  let swallowed = 0
   const keep = (socket: Socket) => {
     sockets.add(socket)
     socket.on('error', () => {})
@@ -31,6 +37,12 @@ export async function openProxy(serverUrl: string): Promise<Proxy> {
       from.on('close', () => void (frozen || to.destroy()))
     }
     pass(client, upstream)
+    upstream.prependListener('data', () => {
+      if (toSwallow === 0 || client.destroyed) return
+      toSwallow -= 1
+      swallowed += 1
+      client.destroy()
+    })
     pass(upstream, client)
   })
   server.listen(0, '127.0.0.1')
@@ -48,6 +60,12 @@ export async function openProxy(serverUrl: string): Promise<Proxy> {
       frozen = true
     },
     cut,
+    swallowAnswers(answers) {
+      toSwallow = answers
+    },
+    get swallowed() {
+      return swallowed
+    },
     async close() {
       const closed = once(server, 'close')
       server.close()

@@ -8,12 +8,13 @@ const GIVE_UP_MS = 15_000
 export async function until<T>(
   what: string,
   look: () => Promise<T> | T,
+  withinMs = GIVE_UP_MS,
 ): Promise<Exclude<T, false | undefined | null>> {
-  const giveUpAt = performance.now() + GIVE_UP_MS
+  const giveUpAt = performance.now() + withinMs
   for (;;) {
     const found = await look()
     if (found !== false && found !== undefined && found !== null) return found as Exclude<T, false | undefined | null>
-    if (performance.now() > giveUpAt) throw new Error(`Waited ${GIVE_UP_MS} ms in vain until ${what}`)
+    if (performance.now() > giveUpAt) throw new Error(`Waited ${withinMs} ms in vain until ${what}`)
     await setTimeout(LOOK_AGAIN_MS)
   }
 }

@@ -1,0 +1,35 @@
+// The jobs of the chaos tests. Their handlers are given by whoever runs them; who only enqueues needs none.
+import { defineJob, type Handler } from '../../../src/index.js'
+
+export interface Payloads {
+  /** Takes a while and ends as told: `flaky` fails on its first attempt. */
+  work: { readonly ms: number; readonly end?: 'complete' | 'flaky' | 'die' | 'cancel' }
+  /** Runs until it is told to go through. */
+  gate: Record<string, never>
+  /** Keeps the event loop to itself, on the first attempt, until the file exists. */
+  block: { readonly until: string }
+  /** Ends its process the hard way. */
+  poison: Record<string, never>
+}
+
+type Handlers = { readonly [Name in keyof Payloads]: Handler<Payloads[Name], unknown> }
+
+const QUEUE = 'chaos'
+const soon = { type: 'fixed', delayMs: 50 } as const
+// Work may be killed again and again by chance: only poison is meant to be buried for it.
+const patient = { attempts: 100, lostLimit: 100, backoff: soon }
+
+export const defineJobs = (handlers?: Handlers) => {
+  const of = <Name extends keyof Payloads>(name: Name) => handlers && { handler: handlers[name] }
+  return {
+    work: defineJob<Payloads['work']>({ name: 'work', queue: QUEUE, retry: patient, ...of('work') }),
+    gate: defineJob<Payloads['gate']>({ name: 'gate', queue: QUEUE, retry: patient, ...of('gate') }),
+    block: defineJob<Payloads['block']>({ name: 'block', queue: QUEUE, retry: patient, ...of('block') }),
+    poison: defineJob<Payloads['poison']>({
+      name: 'poison',
+      queue: QUEUE,
+      retry: { attempts: 10, backoff: soon },
+      ...of('poison'),
+    }),
+  }
+}
