@@ -7,6 +7,7 @@ import type { Json } from '../domain/json.js'
 import type { Outcome } from '../domain/outcome.js'
 import type { Policy } from '../domain/policy.js'
 import { type ClassifyContext, classify } from '../policy/classify.js'
+import type { Abort } from './abort.js'
 import type { AnyJobDefinition, HandlerContext, Log } from './definition.js'
 import { encodeResult } from './payload.js'
 import { isVerdict, type Verdict } from './verdict.js'
@@ -17,9 +18,9 @@ export interface AttemptInput {
   readonly payload: () => unknown
   readonly policy: Policy
   /** Aborted from outside, with a RedriveError that says why. */
-  readonly abort: AbortController
+  readonly abort: Abort
   readonly clock: Clock
-  readonly log: Log
+  readonly logFor: (job: Job) => Log
   readonly progress: (progress: Json) => Promise<boolean>
   /** Told what the handler threw, as it was thrown: for whoever awaits the call. */
   readonly onThrown?: (error: unknown) => void
@@ -29,39 +30,23 @@ export interface AttemptInput {
 
 export async function runAttempt(input: AttemptInput): Promise<Outcome> {
   const { definition, policy, abort, clock } = input
-  const { signal } = abort
   const timer = clock.timer(policy.timeoutMs, () => abort.abort(timedOut(policy.timeoutMs)), { background: true })
   try {
     if (!definition.handler) throw new RedriveError('HANDLER_MISSING', `Job ${definition.name} has no handler here`)
-    const payload = await unlessAborted(input.payload(), signal)
+    const payload = await abort.unless(input.payload())
     // Aborted while it was read: the right to run it is gone.
-    signal.throwIfAborted()
-    const returned = await unlessAborted(definition.handler(payload, contextOf(input)), signal)
+    if (abort.aborted) throw abort.reason
+    const returned = await abort.unless(definition.handler(payload, new Context(input)))
     return isVerdict(returned) ? ofVerdict(returned, input) : succeeded(returned, input)
   } catch (error) {
     input.onThrown?.(error)
-    return signal.aborted ? ofAbort(signal.reason, input) : { type: 'failed', failure: classify(error, about(input)) }
+    return abort.aborted ? ofAbort(abort.reason, input) : { type: 'failed', failure: classify(error, about(input)) }
   } finally {
     timer.cancel()
   }
 }
 
 const timedOut = (ms: number) => new RedriveError('TIMED_OUT', `timed out after ${ms} ms`)
-
-/** What the handler gives, or the abort, whichever is first: a handler that never returns ends all the same. */
-function unlessAborted<T>(work: PromiseLike<T> | T, signal: AbortSignal): Promise<T> | T {
-  if (!isThenable(work)) return work
-  return new Promise<T>((resolve, reject) => {
-    const aborted = () => reject(signal.reason)
-    if (signal.aborted) aborted()
-    else signal.addEventListener('abort', aborted, { once: true })
-    work.then(resolve, reject)
-  })
-}
-
-/** Not only promises of ours: query builders and other libraries' promises are awaited the same way. */
-const isThenable = <T>(work: PromiseLike<T> | T): work is PromiseLike<T> =>
-  typeof (work as PromiseLike<T> | undefined | null)?.then === 'function'
 
 function succeeded(returned: unknown, input: AttemptInput): Outcome {
   input.onReturned?.(returned)
@@ -100,25 +85,39 @@ const about = ({ definition, job }: AttemptInput): ClassifyContext => ({
   ...(definition.service !== undefined && { service: definition.service }),
 })
 
-function contextOf({ job, policy, abort, clock, log, progress }: AttemptInput): HandlerContext {
-  const startedAt = clock.now()
-  return {
-    job: {
-      ...identityOf(job),
-      snoozes: job.snoozes,
-      holds: job.holds,
-      interruptions: job.interruptions,
-      lost: job.lost,
-      redrives: job.redrives,
-      createdAt: new Date(job.createdAt),
-    },
-    attempt: job.attempt,
-    signal: abort.signal,
-    get deadline() {
-      return new Date(startedAt + policy.timeoutMs)
-    },
-    log,
-    progress,
+/** What the handler is given. Worked out only as far as the handler looks. */
+class Context implements HandlerContext {
+  readonly #input: AttemptInput
+  readonly #startedAt: number
+  readonly attempt: number
+  readonly progress: HandlerContext['progress']
+  #job: HandlerContext['job'] | undefined
+
+  constructor(input: AttemptInput) {
+    this.#input = input
+    this.#startedAt = input.clock.now()
+    this.attempt = input.job.attempt
+    this.progress = input.progress
+  }
+
+  get job(): HandlerContext['job'] {
+    const { job } = this.#input
+    const { snoozes, holds, interruptions, lost, redrives } = job
+    const createdAt = new Date(job.createdAt)
+    this.#job ??= { ...identityOf(job), snoozes, holds, interruptions, lost, redrives, createdAt }
+    return this.#job
+  }
+
+  get signal(): AbortSignal {
+    return this.#input.abort.signal
+  }
+
+  get deadline(): Date {
+    return new Date(this.#startedAt + this.#input.policy.timeoutMs)
+  }
+
+  get log(): Log {
+    return this.#input.logFor(this.#input.job)
   }
 }
 

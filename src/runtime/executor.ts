@@ -3,12 +3,13 @@
 import type { Clock, Random } from '../domain/clock.js'
 import type { Announce } from '../domain/event.js'
 import type { Failure } from '../domain/failure.js'
-import type { ClaimedJob } from '../domain/job.js'
+import type { ClaimedJob, Job } from '../domain/job.js'
 import type { Json } from '../domain/json.js'
 import { LIMITS } from '../domain/limits.js'
 import type { Outcome } from '../domain/outcome.js'
 import type { Policy } from '../domain/policy.js'
 import { decide } from '../policy/decide.js'
+import type { Abort } from './abort.js'
 import { announceEnd } from './announce-end.js'
 import { identityOf, runAttempt } from './attempt.js'
 import type { AnyJobDefinition, Log } from './definition.js'
@@ -25,7 +26,7 @@ export interface ExecutorOptions {
   readonly announce: Announce
   /** A job will be due again in so long. */
   readonly onDeferred: (delayMs: number) => void
-  readonly log: (job: ClaimedJob) => Log
+  readonly logFor: (job: Job) => Log
   readonly saveProgress: (job: ClaimedJob, progress: string) => Promise<boolean>
   /** Records the start of a job whose last worker died. False: it is not ours any more. */
   readonly markStarted: (job: ClaimedJob) => Promise<boolean>
@@ -42,12 +43,7 @@ export class Executor {
    * Runs a job's handler and hands its end to the settler. Resolves when the handler has ended: its slot is free then,
    * while the end is still being written. `fetchedAt`: the monotonic time of its claim. Never throws.
    */
-  async execute(
-    job: ClaimedJob,
-    definition: AnyJobDefinition,
-    abort: AbortController,
-    fetchedAt: number,
-  ): Promise<void> {
+  async execute(job: ClaimedJob, definition: AnyJobDefinition, abort: Abort, fetchedAt: number): Promise<void> {
     const { policies, clock, worker, announce } = this.#options
     const startedAt = clock.monotonic()
     const policy = policies.for(definition.policy, job)
@@ -63,9 +59,9 @@ export class Executor {
     job: ClaimedJob,
     definition: AnyJobDefinition,
     policy: Policy,
-    abort: AbortController,
+    abort: Abort,
   ): Promise<Outcome | undefined> {
-    const { clock, log, saveProgress, markStarted } = this.#options
+    const { clock, logFor, saveProgress, markStarted } = this.#options
     if (job.suspect) {
       const ours = await markStarted(job).catch(() => undefined)
       if (ours === undefined) return { type: 'interrupted', started: false }
@@ -73,7 +69,7 @@ export class Executor {
     }
     const payload = () => decodePayload(definition, job.payloadText)
     const progress = (value: Json) => saveProgress(job, toText(value, PROGRESS))
-    return runAttempt({ definition, job, payload, policy, abort, clock, log: log(job), progress })
+    return runAttempt({ definition, job, payload, policy, abort, clock, logFor, progress })
   }
 
   /** decide → settle → announce. */

@@ -8,6 +8,7 @@ import type { Job, JobIdentity } from '../domain/job.js'
 import { IN_PROCESS_TOTAL_MS, type PolicyOverride } from '../domain/policy.js'
 import type { InProcessEnd } from '../ledger/in-process.js'
 import { decide } from '../policy/decide.js'
+import { Abort } from './abort.js'
 import { announceEnd } from './announce-end.js'
 import { runAttempt } from './attempt.js'
 import type { AnyJobDefinition } from './definition.js'
@@ -45,7 +46,7 @@ export async function callInProcess(runtime: InProcessRuntime, call: InProcessCa
   let returned: unknown
 
   for (;;) {
-    const abort = new AbortController()
+    const abort = new Abort()
     const stopListening = forward(call.signal, abort)
     const attemptAt = clock.monotonic()
     thrown = undefined
@@ -56,7 +57,7 @@ export async function callInProcess(runtime: InProcessRuntime, call: InProcessCa
       policy,
       abort,
       clock,
-      log: logFor(job),
+      logFor,
       progress: async () => true,
       onThrown: error => {
         thrown = error
@@ -151,7 +152,7 @@ function inProcess(policy: PolicyOverride): PolicyOverride {
   return limited
 }
 
-function forward(from: AbortSignal | undefined, to: AbortController): () => void {
+function forward(from: AbortSignal | undefined, to: Abort): () => void {
   if (!from) return () => {}
   const abort = () => to.abort(new RedriveError('CANCEL_REQUESTED', 'its caller gave up waiting'))
   if (from.aborted) abort()

@@ -31,6 +31,7 @@ export function loop({ clock, random, step, onError }: LoopOptions): Loop {
   let timer: Timer | undefined
   let stopped = true
   let nudged = false
+  let soon = false
   let failures = 0
   let nextAt = 0
 
@@ -48,7 +49,7 @@ export function loop({ clock, random, step, onError }: LoopOptions): Loop {
     }
     running = undefined
     if (stopped) return
-    if (failures === 0 && (nudged || waitMs <= 0)) clock.soon(run)
+    if (failures === 0 && (nudged || waitMs <= 0)) runSoon()
     else runIn(waitMs)
   }
 
@@ -57,7 +58,18 @@ export function loop({ clock, random, step, onError }: LoopOptions): Loop {
     timer = clock.timer(waitMs, run, { background: true })
   }
 
+  // Not at once: what else happens in this turn may want the same step.
+  const runSoon = () => {
+    if (soon) return
+    soon = true
+    clock.soon(() => {
+      soon = false
+      run()
+    })
+  }
+
   const run = () => {
+    timer?.cancel()
     timer = undefined
     if (!stopped && !running) running = runStep()
   }
@@ -70,9 +82,7 @@ export function loop({ clock, random, step, onError }: LoopOptions): Loop {
     },
     nudge() {
       nudged = true
-      if (stopped || running || failures > 0) return
-      timer?.cancel()
-      run()
+      if (!stopped && !running && failures === 0) runSoon()
     },
     nudgeIn(delayMs) {
       if (stopped || !timer || failures > 0 || clock.monotonic() + delayMs >= nextAt) return

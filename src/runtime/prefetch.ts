@@ -2,7 +2,7 @@
 // nothing for slow handlers, where a job claimed early would only wait here instead of on an idle worker (and would be
 // lost with this one), and hundreds for fast ones, where the round trip is what costs.
 const MOST = 1_000
-const WEIGHT = 0.3
+const WEIGHT = 0.5
 
 export class Prefetch {
   #finished = 0
@@ -29,4 +29,5 @@ export class Prefetch {
   }
 }
 
-const blend = (before: number, latest: number): number => before + (latest - before) * WEIGHT
+/** The first sight counts in full. */
+const blend = (before: number, latest: number): number => (before === 0 ? latest : before + (latest - before) * WEIGHT)

@@ -10,6 +10,7 @@ import { announceJobTypes } from '../ledger/job-type.js'
 import { ensureQueues } from '../ledger/queue.js'
 import { policyAsJson } from '../policy/effective.js'
 import type { Consumer, LaneDemand } from '../transport/transport.js'
+import { Abort } from './abort.js'
 import type { AnyJobDefinition } from './definition.js'
 import { Executor, unstorable } from './executor.js'
 import { Heartbeat } from './heartbeat.js'
@@ -39,7 +40,7 @@ interface Lane {
 
 interface Running {
   readonly job: ClaimedJob
-  readonly abort: AbortController
+  readonly abort: Abort
 }
 
 interface Buffered {
@@ -108,7 +109,7 @@ export class Worker {
       random,
       announce,
       onDeferred,
-      log: logFor,
+      logFor,
       saveProgress: (job, progress) => saveProgress(db, job.id, job.lease, progress),
       markStarted: job => markStarted(db, job),
     })
@@ -264,7 +265,7 @@ export class Worker {
 
   #run({ job, fetchedAt }: Buffered): void {
     const lane = this.#laneOf(job)
-    const abort = new AbortController()
+    const abort = new Abort()
     this.#running.set(job.lease, { job, abort })
     void this.#executor.execute(job, lane.definition, abort, fetchedAt).then(() => this.#finished(job))
   }
