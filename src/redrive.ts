@@ -23,7 +23,7 @@ import type { AnyJobDefinition, JobDefinition } from './runtime/definition.js'
 import { callInProcess, type InProcessRuntime } from './runtime/in-process.js'
 import { DEFAULT_RETENTION, type Retention } from './runtime/janitor.js'
 import type { Loop } from './runtime/loop.js'
-import { decodePayload, encodePayload } from './runtime/payload.js'
+import { checkPayload, decodePayload, encodePayload } from './runtime/payload.js'
 import { Policies } from './runtime/policies.js'
 import { type BatchItem, type Enqueued, type EnqueueOptions, newJob } from './runtime/producer.js'
 import { promoter } from './runtime/promoter.js'
@@ -155,7 +155,7 @@ interface Configuration {
 }
 
 export class Redrive {
-  readonly operator: Operator
+  readonly #operator: Operator
   /** Listens to what happens; returns a function that stops listening. */
   readonly on: <Name extends EventName>(name: Name, listener: Listener<Name>) => () => void
   readonly #runtime: Runtime
@@ -172,13 +172,19 @@ export class Redrive {
     this.#configuration = configuration
     const { db, transport } = runtime
     const desk = { db, wake: (queue: string) => transport.wake(queue) }
-    this.operator = { deadLetters: deadLetters(desk), queues: queues(desk), jobs: jobs(desk) }
+    this.#operator = { deadLetters: deadLetters(desk), queues: queues(desk), jobs: jobs(desk) }
     this.#promoter = promoter(runtime)
     this.#recovery = new Recovery(runtime, {
       intervalMs: configuration.recoveryIntervalMs,
       retention: configuration.retention,
       worker: configuration.name,
     })
+  }
+
+  /** What a person may do: look, retry, close, pause, clean. */
+  get operator(): Operator {
+    this.#checkOpen()
+    return this.#operator
   }
 
   /** Puts one job in line. Durable when it returns or, with `tx`, when you commit. */
@@ -198,7 +204,7 @@ export class Redrive {
     definition: JobDefinition<Input, any, any>,
     items: readonly BatchItem<Input>[],
     options: Pick<EnqueueOptions, 'tx'> = {},
-  ): Promise<Enqueued[]> {
+  ): Promise<readonly Enqueued[]> {
     if (items.length > LIMITS.enqueueBatch) {
       throw invalid('The number of jobs in one enqueueMany', items.length, `at most ${LIMITS.enqueueBatch}`)
     }
@@ -209,12 +215,11 @@ export class Redrive {
     definition: AnyJobDefinition,
     items: readonly BatchItem<unknown>[],
     tx: ForeignClient | undefined,
-  ): Promise<Enqueued[]> {
+  ): Promise<readonly Enqueued[]> {
     this.#checkOpen()
     const { clock, transport, announce } = this.#runtime
-    const made = await Promise.all(
-      items.map(({ payload, options = {} }) => newJob(clock, definition, payload, options)),
-    )
+    const made = items.map(({ payload, options = {} }) => newJob(clock, definition, payload, options))
+    if (definition.schema) await Promise.all(made.map(job => checkPayload(definition, job.payloadText)))
     const enqueued = await transport.publish(made, tx)
     for (const [index, { deduplicated }] of enqueued.entries()) {
       const job = made[index]
@@ -259,7 +264,8 @@ export class Redrive {
   ): Promise<Result> {
     this.#checkOpen()
     const { signal, ...about } = options
-    const payloadText = await encodePayload(definition, payload)
+    const payloadText = encodePayload(definition, payload)
+    await checkPayload(definition, payloadText)
     return (await callInProcess(this.inProcess, {
       definition,
       payloadText,
@@ -283,12 +289,13 @@ export class Redrive {
   }
 
   /** One recovery run now; undefined when another is under way. */
-  recover(): Promise<RecoveryRun | undefined> {
+  async recover(): Promise<RecoveryRun | undefined> {
     this.#checkOpen()
     return this.#recovery.run()
   }
 
-  recoveryStatus(): Promise<RecoveryStatistics> {
+  async recoveryStatus(): Promise<RecoveryStatistics> {
+    this.#checkOpen()
     return recoveryStatistics(this.#runtime.db)
   }
 

@@ -36,17 +36,24 @@ export interface RedriveResult {
 }
 
 /** Ids that are not open dead letters are in neither list. */
-export async function redrive(
+export async function redrive(db: Queryable, ids: readonly JobId[], channel: string | null): Promise<RedriveResult> {
+  const { redriven, conflicts } = await redriveMany(db, ids, channel)
+  return { redriven, conflicts }
+}
+
+/** The same, and which queues have work now. */
+export async function redriveMany(
   db: Queryable,
   ids: readonly JobId[],
   channel: string | null,
 ): Promise<RedriveResult & { readonly queues: ReadonlySet<string> }> {
   type Row = { id: JobId; redriven: boolean; queue: string }
   const rows = await db.query<Row>(REDRIVE, [JSON.stringify(ids), db.now(), channel])
+  const redriven = rows.filter(row => row.redriven)
   return {
-    queues: new Set(rows.filter(row => row.redriven).map(row => row.queue)),
-    redriven: rows.filter(row => row.redriven).map(row => row.id),
+    redriven: redriven.map(row => row.id),
     conflicts: rows.filter(row => !row.redriven).map(row => row.id),
+    queues: new Set(redriven.map(row => row.queue)),
   }
 }
 

@@ -18,7 +18,7 @@ import {
   type Page,
 } from '../ledger/dead-letter.js'
 import { type Annotation, annotate, markFailed, removeDeadLetters } from '../ledger/dead-letter-change.js'
-import { freeze, type RedriveResult, redrive } from '../ledger/redrive.js'
+import { freeze, type RedriveResult, redrive, redriveMany } from '../ledger/redrive.js'
 import { wakeChannel } from '../ledger/wake-channel.js'
 import { type Acting, actorOf, type Desk, jobId, notFound, pageLimit } from './context.js'
 
@@ -63,9 +63,10 @@ export function deadLetters(desk: Desk) {
     async retry(id: string, acting: Acting = {}): Promise<DeadLetter> {
       const asked = jobId(id)
       const result = await db.transaction(async tx => {
+        const was = await getDeadLetter(tx, asked)
         const done = await redrive(tx, [asked], channel)
-        if (done.redriven.length === 1) {
-          const before = { status: 'pending' }
+        if (was && done.redriven.length === 1) {
+          const before = { status: was.status }
           await writeAudit(tx, { ...entry('retry', asked, acting), before, after: { status: 'redriving' } })
         }
         return done
@@ -87,9 +88,10 @@ export function deadLetters(desk: Desk) {
       const redriven: JobId[] = []
       const conflicts: JobId[] = []
       for (let start = 0; start < ids.length; start += BATCH) {
-        const done = await redrive(db, ids.slice(start, start + BATCH), channel)
+        const done = await redriveMany(db, ids.slice(start, start + BATCH), channel)
         redriven.push(...done.redriven)
         conflicts.push(...done.conflicts)
+        for (const queue of done.queues) desk.wake(queue)
       }
       const after = { redriven: redriven.length, conflicts: conflicts.length }
       await writeAudit(db, { ...entry('retry many', JSON.stringify(selection).slice(0, 500), acting), after })
@@ -163,23 +165,45 @@ const entry = (action: string, target: string, acting: Acting) => ({
 const notPending = ({ id, status }: DeadLetter): RedriveError =>
   new RedriveError('NOT_PENDING', `Dead letter ${id} is ${status}, not open`, { details: { id, status } })
 
-function selectionFilter(selection: Selection): DeadLetterFilter {
-  if (selection.all) return {}
-  checkFilter(selection)
-  if (Object.values(selection).every(value => value === undefined)) {
-    throw new RedriveError('FILTER_REQUIRED', 'Say which dead letters, or `all: true` for every open one')
-  }
-  return selection
+function selectionFilter({ all, ...filter }: Selection): DeadLetterFilter {
+  checkFilter(filter)
+  const given = Object.values(filter).some(value => value !== undefined)
+  if (all === true && !given) return {}
+  if (given && all === undefined) return filter
+  throw new RedriveError('FILTER_REQUIRED', 'Say which dead letters, or `all: true` for every open one')
 }
 
+const FILTERS: Readonly<Record<keyof DeadLetterFilter, true>> = {
+  queue: true,
+  name: true,
+  kind: true,
+  service: true,
+  status: true,
+  fingerprint: true,
+  assignedTo: true,
+  since: true,
+  until: true,
+  text: true,
+}
+
+/** A misspelt filter would filter nothing: it is refused, not passed over (pitfall 21). */
 function checkFilter(filter: DeadLetterFilter): void {
-  if (filter.kind !== undefined && !isKind(filter.kind))
-    throw invalid('kind', filter.kind, `one of ${KINDS.join(', ')}`)
-  if (filter.status !== undefined && !RECOVERY_STATUSES.includes(filter.status)) {
-    throw invalid('status', filter.status, `one of ${RECOVERY_STATUSES.join(', ')}`)
+  const unknown = Object.keys(filter).find(key => !Object.hasOwn(FILTERS, key))
+  if (unknown !== undefined) throw invalid('A filter', unknown, `one of ${Object.keys(FILTERS).join(', ')}`)
+  const { kind, status, since, until, ...texts } = filter
+  if (kind !== undefined && !isKind(kind)) throw invalid('kind', kind, `one of ${KINDS.join(', ')}`)
+  if (status !== undefined && !RECOVERY_STATUSES.includes(status)) {
+    throw invalid('status', status, `one of ${RECOVERY_STATUSES.join(', ')}`)
   }
-  if (filter.text !== undefined && filter.text.length > LIMITS.nameChars) {
-    throw invalid('text', filter.text, `at most ${LIMITS.nameChars} characters`)
+  for (const [what, time] of Object.entries({ since, until })) {
+    if (time !== undefined && !(time instanceof Date && Number.isFinite(time.getTime()))) {
+      throw invalid(what, time, 'a valid Date')
+    }
+  }
+  for (const [what, text] of Object.entries(texts)) {
+    if (text !== undefined && !(typeof text === 'string' && text.length <= LIMITS.keyChars && !text.includes('\0'))) {
+      throw invalid(what, text, `text of at most ${LIMITS.keyChars} characters`)
+    }
   }
 }
 

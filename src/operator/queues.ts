@@ -112,7 +112,7 @@ export function queues(desk: Desk) {
 export type Queues = ReturnType<typeof queues>
 
 function checkQueue(queue: string): void {
-  if (typeof queue !== 'string' || queue.length < 1 || queue.length > LIMITS.nameChars) {
+  if (typeof queue !== 'string' || queue.length < 1 || queue.length > LIMITS.nameChars || queue.includes('\0')) {
     throw invalid('queue', queue, `a name of 1 to ${LIMITS.nameChars} characters`)
   }
 }
