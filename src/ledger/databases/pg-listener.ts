@@ -22,7 +22,9 @@ export function subscribe(config: pg.ClientConfig, channel: string, listener: Li
   }
 
   const connect = () => {
-    const next = new pg.Client({ ...config, application_name: 'redrive listener', statement_timeout: 0 })
+    // A pool hides its password from being copied along with the rest.
+    const secret = config.password === undefined ? {} : { password: config.password }
+    const next = new pg.Client({ ...config, ...secret, application_name: 'redrive listener', statement_timeout: 0 })
     client = next
     next.on('error', () => again(next))
     next.on('end', () => again(next))

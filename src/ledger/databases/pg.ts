@@ -140,7 +140,7 @@ function single(client: ForeignClient, options: PgOptions): Database {
       inTurn(async () => {
         await client.query('BEGIN', [])
         try {
-          const result = await work({ ...direct, execute: async text => void (await client.query(text, [])) })
+          const result = await work({ ...direct, execute: text => runAll(client, text) })
           await client.query('COMMIT', [])
           return result
         } catch (error) {
@@ -152,6 +152,12 @@ function single(client: ForeignClient, options: PgOptions): Database {
     listen: () => undefined,
     close: async () => {},
   }
+}
+
+/** Several statements at once: where `query` takes one only (PGlite), there is `exec` for it. */
+async function runAll(client: ForeignClient & { exec?: (text: string) => Promise<unknown> }, text: string) {
+  if (client.exec) await client.exec(text)
+  else await client.query(text, [])
 }
 
 function within(client: ForeignClient, render: (statement: Statement) => string, now: () => string | null): Queryable {
