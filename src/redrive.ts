@@ -204,7 +204,7 @@ export class Redrive {
     definition: JobDefinition<Input, any, any>,
     items: readonly BatchItem<Input>[],
     options: Pick<EnqueueOptions, 'tx'> = {},
-  ): Promise<readonly Enqueued[]> {
+  ): Promise<Enqueued[]> {
     if (items.length > LIMITS.enqueueBatch) {
       throw invalid('The number of jobs in one enqueueMany', items.length, `at most ${LIMITS.enqueueBatch}`)
     }
@@ -215,7 +215,7 @@ export class Redrive {
     definition: AnyJobDefinition,
     items: readonly BatchItem<unknown>[],
     tx: ForeignClient | undefined,
-  ): Promise<readonly Enqueued[]> {
+  ): Promise<Enqueued[]> {
     this.#checkOpen()
     const { clock, transport, announce } = this.#runtime
     const made = items.map(({ payload, options = {} }) => newJob(clock, definition, payload, options))

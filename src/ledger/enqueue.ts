@@ -3,7 +3,7 @@
 import { RedriveError } from '../domain/errors.js'
 import type { JobId } from '../domain/ids.js'
 import type { Enqueued, NewJob } from '../domain/job.js'
-import { type Queryable, sql } from './database.js'
+import { type Param, type Queryable, sql } from './database.js'
 
 const INPUT = `
   input AS MATERIALIZED (
@@ -53,20 +53,17 @@ const row = (job: NewJob) => ({
 })
 
 /** Jobs of one lane, all or none. `channel`: where to NOTIFY; null where nobody listens. */
-export async function enqueue(
-  db: Queryable,
-  jobs: readonly NewJob[],
-  channel: string | null,
-): Promise<Map<JobId, Enqueued>> {
-  const results = new Map<JobId, Enqueued>()
+export async function enqueue(db: Queryable, jobs: readonly NewJob[], channel: string | null): Promise<Enqueued[]> {
   const [first] = jobs
-  if (!first) return results
+  if (!first) return []
   const shared = [channel, first.queue, first.name, first.service ?? null, first.maxAttempts ?? null] as const
-  if (jobs.every(job => job.uniqueKey === undefined)) {
-    await db.query(ENQUEUE, [JSON.stringify(jobs.map(row)), db.now(), ...shared])
-    for (const { id } of jobs) results.set(id, { id, deduplicated: false })
-    return results
-  }
+  if (jobs.some(job => job.uniqueKey !== undefined)) return enqueueUnique(db, jobs, shared)
+  await db.query(ENQUEUE, [JSON.stringify(jobs.map(row)), db.now(), ...shared])
+  return jobs.map(({ id }) => ({ id, deduplicated: false }))
+}
+
+async function enqueueUnique(db: Queryable, jobs: readonly NewJob[], shared: readonly Param[]): Promise<Enqueued[]> {
+  const results = new Map<JobId, Enqueued>()
   let left = jobs
   for (let tries = 0; left.length > 0; tries += 1) {
     if (tries === UNIQUE_TRIES) {
@@ -80,5 +77,5 @@ export async function enqueue(
     for (const { asked, id, deduplicated } of rows) if (id) results.set(asked, { id, deduplicated })
     left = left.filter(job => !results.has(job.id))
   }
-  return results
+  return jobs.map(({ id }) => results.get(id) as Enqueued)
 }

@@ -6,17 +6,19 @@ import type { Json } from '../domain/json.js'
 import { LIMITS } from '../domain/limits.js'
 import type { AnyJobDefinition } from './definition.js'
 
-/** Checks and writes a payload for the ledger. */
-export async function encodePayload(job: AnyJobDefinition, payload: unknown): Promise<string> {
-  const text = toText(payload, {
+/** Writes a payload for the ledger. */
+export function encodePayload(job: AnyJobDefinition, payload: unknown): string {
+  return toText(payload, {
     what: `The payload of job ${job.name}`,
     unserialisable: 'PAYLOAD_NOT_SERIALISABLE',
     tooLarge: 'PAYLOAD_TOO_LARGE',
     maxBytes: LIMITS.payloadBytes,
   })
-  // Validated as it will be read: a Date in a payload is text by then.
+}
+
+/** Checks a payload that is about to be stored, as it will be read: a Date in it is text by then. */
+export async function checkPayload(job: AnyJobDefinition, text: string): Promise<void> {
   if (job.schema) await validate(job, JSON.parse(text))
-  return text
 }
 
 /** Reads a payload for the handler. */

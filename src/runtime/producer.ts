@@ -31,12 +31,8 @@ export interface BatchItem<Input> {
 
 export type { Enqueued }
 
-export async function newJob(
-  clock: Clock,
-  definition: AnyJobDefinition,
-  payload: unknown,
-  options: EnqueueOptions,
-): Promise<NewJob> {
+/** Checked in all but its schema, which may have to be awaited. */
+export function newJob(clock: Clock, definition: AnyJobDefinition, payload: unknown, options: EnqueueOptions): NewJob {
   const { delayMs, runAt, tenant, user, project, uniqueKey } = options
   const priority = options.priority ?? definition.priority ?? PRIORITY.default
   checkPriority('priority', priority)
@@ -46,23 +42,27 @@ export async function newJob(
   if (runAt !== undefined && !(runAt instanceof Date && runAt.getTime() <= clock.now() + LIMITS.delayMs)) {
     throw invalid('runAt', runAt, 'a valid Date, at most ten years ahead')
   }
-  for (const [what, key] of Object.entries({ tenant, user, project, uniqueKey })) checkKey(what, key)
-  const { attempts } = definition.policy
-  return {
+  checkKey('tenant', tenant)
+  checkKey('user', user)
+  checkKey('project', project)
+  checkKey('uniqueKey', uniqueKey)
+  const { queue, name, service, policy } = definition
+  const job: { -readonly [Key in keyof NewJob]: NewJob[Key] } = {
     id: newJobId(clock),
-    queue: definition.queue,
-    name: definition.name,
+    queue,
+    name,
     priority,
-    payloadText: await encodePayload(definition, payload),
-    ...(delayMs !== undefined && { delayMs }),
-    ...(runAt !== undefined && { runAt: new Date(Math.max(0, runAt.getTime())).toISOString() }),
-    ...(tenant !== undefined && { tenant }),
-    ...(user !== undefined && { user }),
-    ...(project !== undefined && { project }),
-    ...(uniqueKey !== undefined && { uniqueKey }),
-    ...(definition.service !== undefined && { service: definition.service }),
-    ...(attempts !== undefined && { maxAttempts: attempts }),
+    payloadText: encodePayload(definition, payload),
   }
+  if (delayMs !== undefined) job.delayMs = delayMs
+  if (runAt !== undefined) job.runAt = new Date(Math.max(0, runAt.getTime())).toISOString()
+  if (tenant !== undefined) job.tenant = tenant
+  if (user !== undefined) job.user = user
+  if (project !== undefined) job.project = project
+  if (uniqueKey !== undefined) job.uniqueKey = uniqueKey
+  if (service !== undefined) job.service = service
+  if (policy.attempts !== undefined) job.maxAttempts = policy.attempts
+  return job
 }
 
 function checkKey(what: string, key: unknown): void {

@@ -1,6 +1,5 @@
 // Postgres itself carries the jobs: enqueue is an insert, a claim locks and marks, settling moves rows. Workers are
 // woken by NOTIFY where it is possible, directly within one process, and look for themselves in any case.
-import type { JobId } from '../../domain/ids.js'
 import type { Enqueued, NewJob } from '../../domain/job.js'
 import { claim, heldBy } from '../../ledger/claim.js'
 import type { Database, ForeignClient, Queryable, Subscription } from '../../ledger/database.js'
@@ -47,9 +46,8 @@ export function postgresTransport(db: Database): PostgresTransport {
   const enqueueLanes = async (jobs: readonly NewJob[], tx: ForeignClient | undefined) => {
     const lanes = byLane(jobs)
     const on = async (queryable: Queryable) => {
-      const results = new Map<JobId, Enqueued>()
-      for (const lane of lanes)
-        for (const [id, enqueued] of await enqueue(queryable, lane, channel)) results.set(id, enqueued)
+      const results: Enqueued[] = []
+      for (const lane of lanes) results.push(...(await enqueue(queryable, lane, channel)))
       return results
     }
     const [only] = lanes
@@ -65,7 +63,7 @@ export function postgresTransport(db: Database): PostgresTransport {
       await makeKnown(jobs, tx)
       const results = await enqueueLanes(jobs, tx)
       if (!tx) for (const queue of new Set(jobs.map(job => job.queue))) wake(queue)
-      return jobs.map(job => results.get(job.id) as Enqueued)
+      return results
     },
     consume(options): Consumer {
       consumers.add(options)
