@@ -94,6 +94,21 @@ const DEFAULTS = { leaseMs: 15_000, pollMs: 2_000, concurrency: 10 } as const
 export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive> {
   const settings = readSettings(options.env ?? process.env)
   const { clock = systemClock, random = systemRandom, now } = options
+  // Before anything is opened: a bad option changes nothing.
+  const base = { ...settings.policy, ...(options.retry && parsePolicy(options.retry, 'retry')) }
+  const configuration: Configuration = {
+    name: options.name ?? `${hostname()}:${process.pid}`,
+    version: options.version ?? null,
+    leaseMs: between('leaseMs', options.leaseMs ?? DEFAULTS.leaseMs, 300, 3_600_000),
+    pollMs: between('pollMs', options.pollMs ?? DEFAULTS.pollMs, 10, 60_000),
+    recoveryIntervalMs: between(
+      'recoveryIntervalMs',
+      options.recoveryIntervalMs ?? settings.recoveryIntervalMs,
+      100,
+      86_400_000,
+    ),
+    retention: checkRetention({ ...DEFAULT_RETENTION, ...options.retention }),
+  }
   const db = await openDatabase(options.database, {
     schema: options.schema === undefined ? settings.schema : checkSchemaName(options.schema),
     folder: options.dataDir ?? settings.folder,
@@ -110,7 +125,6 @@ export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive
     await ensureHistoryDays(db, 3)
     const { announce, on } = createEmitter()
     const logger = options.logger ?? stderrLogger(settings.logLevel, clock)
-    const base = { ...settings.policy, ...(options.retry && parsePolicy(options.retry, 'retry')) }
     const runtime: Runtime = {
       db,
       transport: postgresTransport(db),
@@ -124,19 +138,7 @@ export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive
     on('error', ({ where, error }) =>
       logger.warn({ where, error: (error as Error)?.message ?? String(error) }, 'will be tried again'),
     )
-    const redrive = new Redrive(runtime, on, {
-      name: options.name ?? `${hostname()}:${process.pid}`,
-      version: options.version ?? null,
-      leaseMs: between('leaseMs', options.leaseMs ?? DEFAULTS.leaseMs, 300, 3_600_000),
-      pollMs: between('pollMs', options.pollMs ?? DEFAULTS.pollMs, 10, 60_000),
-      recoveryIntervalMs: between(
-        'recoveryIntervalMs',
-        options.recoveryIntervalMs ?? settings.recoveryIntervalMs,
-        100,
-        86_400_000,
-      ),
-      retention: { ...DEFAULT_RETENTION, ...options.retention },
-    })
+    const redrive = new Redrive(runtime, on, configuration)
     openInstances.add(redrive)
     return redrive
   } catch (error) {
@@ -334,6 +336,13 @@ function chosen(definitions: readonly AnyJobDefinition[], only: readonly string[
     names.add(key)
   }
   return handled
+}
+
+function checkRetention({ finishedDays, resolvedDeadLetterDays }: Retention): Retention {
+  return {
+    finishedDays: between('retention.finishedDays', finishedDays, 0, 36_500),
+    resolvedDeadLetterDays: between('retention.resolvedDeadLetterDays', resolvedDeadLetterDays, 0, 36_500),
+  }
 }
 
 function between(what: string, value: number, least: number, most: number): number {

@@ -44,7 +44,8 @@ const text = (env: Environment, name: string): string | undefined => env[name] |
 function number(env: Environment, name: string, least: number, most: number): number | undefined {
   const value = text(env, name)
   if (value === undefined) return undefined
-  const parsed = Number(value)
+  // Digits as a person writes them: `Number` would also read blanks as 0 and 0x10 as 16.
+  const parsed = /^[\d.e+-]+$/i.test(value) ? Number(value) : Number.NaN
   if (!(parsed >= least && parsed <= most)) throw invalid(name, value, `a number from ${least} to ${most}`)
   return parsed
 }
