@@ -105,6 +105,7 @@ export class Model {
   settle(job: ModelJob, outcome: Outcome, decision: Decision): void {
     if (job.claim) this.stale.push({ id: job.id, lease: job.claim.lease })
     job.claim = undefined
+    if (decision.type === 'retry' || decision.type === 'bury') job.lost += outcome.type === 'lost' ? 1 : 0
     if (decision.type !== 'complete' && !(outcome.type === 'interrupted' && !outcome.started)) this.recorded += 1
     switch (decision.type) {
       case 'complete':
@@ -117,7 +118,6 @@ export class Model {
         this.bury(job)
         break
       case 'retry':
-        job.lost += outcome.type === 'lost' ? 1 : 0
         this.defer(job, decision.delayMs > 0 ? 'retrying' : 'waiting', decision.delayMs)
         break
       case 'hold':

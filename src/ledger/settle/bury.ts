@@ -13,9 +13,9 @@ export const BURY_MOVED = `
     redrives, job_priority, http_status, outcome, kind, queue, name, payload, reason, because, error_type, error_code,
     message, stack, causes, fingerprint, service, unique_key, tenant, user_id, project)
   SELECT m.id, coalesce($2::timestamptz, now()), coalesce($2::timestamptz, now()), m.created_at, m.attempt,
-    m.max_attempts, m.lost, m.redrives, m.priority, i.http_status, i.outcome, i.kind, m.queue, m.name, m.payload,
-    i.reason, i.because, i.error_type, i.error_code, i.message, i.stack, i.causes::json, i.fingerprint,
-    coalesce(i.service, m.service), m.unique_key, m.tenant, m.user_id, m.project
+    m.max_attempts, m.lost + (i.outcome = 'lost')::integer, m.redrives, m.priority, i.http_status, i.outcome, i.kind,
+    m.queue, m.name, m.payload, i.reason, i.because, i.error_type, i.error_code, i.message, i.stack, i.causes::json,
+    i.fingerprint, coalesce(i.service, m.service), m.unique_key, m.tenant, m.user_id, m.project
   FROM moved m JOIN input i ON i.id = m.id AND i.lease IS NOT DISTINCT FROM m.lease
   ON CONFLICT (id) DO UPDATE
   SET status = 'pending', resolved_at = NULL, resolution = NULL, seq = excluded.seq, died_at = excluded.died_at,
