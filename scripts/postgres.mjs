@@ -35,7 +35,8 @@ export function findPostgresBinaries() {
 /**
  * @typedef {object} TemporaryPostgres
  * @property {string} url a superuser's connection URL
- * @property {() => Promise<void>} restart as an operator would: running transactions are cut off
+ * @property {(mode?: 'fast' | 'immediate') => Promise<void>} restart fast: as an operator would, running transactions
+ *   are rolled back; immediate: as after a crash, the server recovers from its log
  * @property {() => Promise<void>} stop ends the server and removes its folder; safe to call twice
  */
 
@@ -75,7 +76,7 @@ export async function startTemporaryPostgres(binaries) {
 
   return {
     url: `postgres://redrive:${password}@127.0.0.1:${port}/postgres`,
-    restart: async () => void (await command('pg_ctl', '-l', log, '-m', 'fast', '-w', 'restart')),
+    restart: async (mode = 'fast') => void (await command('pg_ctl', '-l', log, '-m', mode, '-w', 'restart')),
     stop,
   }
 }

@@ -59,3 +59,28 @@ test('the wire breaks after the server did what it was asked, and nobody hears o
   for (const { pid } of workers) fleet.excused.add(pid)
   expect(complaints({ ...fleet, ...producer, books: await booksAt(url) })).toEqual([])
 })
+
+test('the network is silent for longer than the lease: the worker stops by itself, and comes back by itself', async () => {
+  const { url = '' } = await freshDatabase('server')
+  const proxy = await openProxy(url)
+  onTestFinished(() => proxy.close())
+  const producer = await Producer.open(url)
+  const fleet = new Fleet({ ...settings, leaseMs: 1_500 })
+  const cutOff = await fleet.start({ name: 'cut-off', database: proxy.url })
+  const [id = ''] = await producer.enqueue('gate', {})
+  await cutOff.hears('started')
+
+  proxy.freeze()
+  expect(await cutOff.hears('threw')).toMatchObject({ id, attempt: 1, code: 'LEASE_LOST' })
+  const other = await fleet.start({ name: 'other', database: url })
+  expect(await other.hears('started')).toMatchObject({ id })
+  other.say({ do: 'open', ids: [id] })
+  await other.hears('settled')
+  await fleet.kill(other)
+
+  proxy.cut()
+  expect(await cutOff.hears('refused')).toMatchObject({ id, outcome: 'interrupted' })
+  const [next = ''] = await producer.enqueue('work', { ms: 1 })
+  await cutOff.hears('settled', news => news.id === next)
+  expect(complaints({ ...fleet, ...producer, books: await booksAt(url) })).toEqual([])
+})

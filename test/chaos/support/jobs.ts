@@ -8,28 +8,24 @@ export interface Payloads {
   gate: Record<string, never>
   /** Keeps the event loop to itself, on the first attempt, until the file exists. */
   block: { readonly until: string }
-  /** Ends its process the hard way. */
+  /** Ends its process the hard way: on the first attempt when it is let through, then at once. */
   poison: Record<string, never>
 }
 
 type Handlers = { readonly [Name in keyof Payloads]: Handler<Payloads[Name], unknown> }
 
 const QUEUE = 'chaos'
-const soon = { type: 'fixed', delayMs: 50 } as const
-// Work may be killed again and again by chance: only poison is meant to be buried for it.
-const patient = { attempts: 100, lostLimit: 100, backoff: soon }
+const soon = { attempts: 100, backoff: { type: 'fixed', delayMs: 50 } } as const
+const later = { attempts: 100, backoff: { type: 'fixed', delayMs: 3_000 } } as const
+// Work may be killed again and again by chance: it must not be buried for that.
+const patient = { ...soon, lostLimit: 100 }
 
 export const defineJobs = (handlers?: Handlers) => {
   const of = <Name extends keyof Payloads>(name: Name) => handlers && { handler: handlers[name] }
   return {
     work: defineJob<Payloads['work']>({ name: 'work', queue: QUEUE, retry: patient, ...of('work') }),
-    gate: defineJob<Payloads['gate']>({ name: 'gate', queue: QUEUE, retry: patient, ...of('gate') }),
+    gate: defineJob<Payloads['gate']>({ name: 'gate', queue: QUEUE, retry: soon, ...of('gate') }),
     block: defineJob<Payloads['block']>({ name: 'block', queue: QUEUE, retry: patient, ...of('block') }),
-    poison: defineJob<Payloads['poison']>({
-      name: 'poison',
-      queue: QUEUE,
-      retry: { attempts: 10, backoff: soon },
-      ...of('poison'),
-    }),
+    poison: defineJob<Payloads['poison']>({ name: 'poison', queue: QUEUE, retry: later, ...of('poison') }),
   }
 }

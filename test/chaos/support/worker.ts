@@ -67,7 +67,10 @@ const jobs = defineJobs({
     const cell = new Int32Array(new SharedArrayBuffer(4))
     while (attempt === 1 && !existsSync(until)) Atomics.wait(cell, 0, 0, 10)
   }),
-  poison: told(() => process.kill(process.pid, 'SIGKILL')),
+  poison: told(async (_, { job, attempt, signal }) => {
+    if (attempt === 1) await waitAt(job.id, signal)
+    process.kill(process.pid, 'SIGKILL')
+  }),
 })
 
 const redrive = await openRedrive({
