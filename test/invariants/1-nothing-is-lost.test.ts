@@ -1,8 +1,8 @@
 // Invariant 1: nothing acknowledged is lost. A dead letter and its job's move to `dead` are one transaction; a redriven
 // dead letter stays until its job has ended.
 //
-// Seen to fail: with BURY split into a DELETE and then an INSERT, the first story finds no job at all; with REDRIVE
-// deleting the dead letter, the second finds none while the job runs.
+// Seen to fail: with BURY split into a DELETE and then an INSERT, the first two stories; with REDRIVE deleting the dead
+// letter, the others; with `redrives = recovery_attempts` taken out of FIND or REDRIVE, the last.
 import { describe, expect, it } from 'vitest'
 import { getDeadLetter } from '../../src/ledger/dead-letter.js'
 import { annotate, removeDeadLetters } from '../../src/ledger/dead-letter-change.js'

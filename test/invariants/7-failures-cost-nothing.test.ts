@@ -1,8 +1,8 @@
 // Invariant 7: failures cost nothing to live work. What has ended, died or failed is off the claim table, and the pages
 // that a claim touches do not grow with what is scheduled, retrying, dead or done. Pages are counted, not time.
 //
-// Seen to fail: with job_claimable without its WHERE clause and CLAIM_LANE ordered by seq alone, a claim beside
-// 100,000 retrying jobs touches hundreds of pages more; with job_due on run_at alone, so does a promotion.
+// Seen to fail: with job_claimable without its WHERE clause, a claim beside 100,000 jobs of each sort; with job_due on
+// run_at alone, a promotion, which then sorts all that is due.
 import { describe, expect, it } from 'vitest'
 import { type Database, sql } from '../../src/ledger/database.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
