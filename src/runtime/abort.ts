@@ -32,17 +32,9 @@ export class Abort {
     this.#listener?.()
   }
 
-  /** What `work` gives, or the abort, whichever is first: something that never returns ends all the same. */
-  unless<T>(work: PromiseLike<T> | T): Promise<T> | T {
-    if (!isThenable(work)) return work
-    return new Promise<T>((resolve, reject) => {
-      this.#listener = () => reject(this.#reason)
-      if (this.#aborted) this.#listener()
-      work.then(resolve, reject)
-    })
+  /** Calls `listener` when aborted, or now if it was. There is one listener: the attempt. */
+  onAbort(listener: () => void): void {
+    this.#listener = listener
+    if (this.#aborted) listener()
   }
 }
-
-/** Not only promises of ours: query builders and other libraries' promises are awaited the same way. */
-const isThenable = <T>(work: PromiseLike<T> | T): work is PromiseLike<T> =>
-  typeof (work as PromiseLike<T> | undefined | null)?.then === 'function'

@@ -28,21 +28,48 @@ export interface AttemptInput {
   readonly onReturned?: (result: unknown) => void
 }
 
-export async function runAttempt(input: AttemptInput): Promise<Outcome> {
+export const runAttempt = (input: AttemptInput): Promise<Outcome> =>
+  new Promise(resolve => startAttempt(input, resolve))
+
+/** Calls `done` once, with the outcome. By callback: a job then costs no promises but its handler's own. */
+export function startAttempt(input: AttemptInput, done: (outcome: Outcome) => void): void {
   const { definition, policy, abort, clock } = input
   const timer = clock.timer(policy.timeoutMs, () => abort.abort(timedOut(policy.timeoutMs)), { background: true })
-  try {
-    if (!definition.handler) throw new RedriveError('HANDLER_MISSING', `Job ${definition.name} has no handler here`)
-    const payload = await abort.unless(input.payload())
-    // Aborted while it was read: the right to run it is gone.
-    if (abort.aborted) throw abort.reason
-    const returned = await abort.unless(definition.handler(payload, new Context(input)))
-    return isVerdict(returned) ? ofVerdict(returned, input) : succeeded(returned, input)
-  } catch (error) {
-    input.onThrown?.(error)
-    return abort.aborted ? ofAbort(abort.reason, input) : { type: 'failed', failure: classify(error, about(input)) }
-  } finally {
+  let ended = false
+
+  const end = (outcome: Outcome) => {
+    if (ended) return
+    ended = true
     timer.cancel()
+    done(outcome)
+  }
+  const threw = (error: unknown) => {
+    if (ended) return
+    input.onThrown?.(error)
+    end(abort.aborted ? ofAbort(abort.reason, input) : { type: 'failed', failure: classify(error, about(input)) })
+  }
+  const returned = (value: unknown) => {
+    if (!ended) end(isVerdict(value) ? ofVerdict(value, input) : succeeded(value, input))
+  }
+  // Ended while the payload was read: the right to run is gone.
+  const perform = (payload: unknown) => {
+    if (!ended) after(() => definition.handler?.(payload, new Context(input)), returned, threw)
+  }
+
+  abort.onAbort(() => threw(abort.reason))
+  if (definition.handler) after(input.payload, perform, threw)
+  else threw(new RedriveError('HANDLER_MISSING', `Job ${definition.name} has no handler here`))
+}
+
+/** Goes on with what `work` gives, now or later. Whatever can be awaited counts: query builders are not promises. */
+function after(work: () => unknown, goOn: (value: unknown) => void, threw: (error: unknown) => void): void {
+  try {
+    const value = work()
+    const { then } = (value ?? {}) as PromiseLike<unknown>
+    if (typeof then === 'function') then.call(value, goOn, threw)
+    else goOn(value)
+  } catch (error) {
+    threw(error)
   }
 }
 

@@ -11,7 +11,7 @@ import type { Policy } from '../domain/policy.js'
 import { decide } from '../policy/decide.js'
 import type { Abort } from './abort.js'
 import { announceEnd } from './announce-end.js'
-import { identityOf, runAttempt } from './attempt.js'
+import { identityOf, startAttempt } from './attempt.js'
 import type { AnyJobDefinition, Log } from './definition.js'
 import { decodePayload, toText } from './payload.js'
 import type { Policies } from './policies.js'
@@ -20,7 +20,7 @@ import type { Settler } from './settler.js'
 export interface ExecutorOptions {
   readonly worker: string
   readonly policies: Policies
-  readonly settler: Pick<Settler, 'settle'>
+  readonly settler: Pick<Settler, 'write'>
   readonly clock: Clock
   readonly random: Random
   readonly announce: Announce
@@ -40,10 +40,10 @@ export class Executor {
   }
 
   /**
-   * Runs a job's handler and hands its end to the settler. Resolves when the handler has ended: its slot is free then,
-   * while the end is still being written. `fetchedAt`: the monotonic time of its claim. Never throws.
+   * Runs a job's handler and hands its end to the settler. Calls `performed` when the handler has ended: its slot is
+   * free then, while the end is still being written. `fetchedAt`: the monotonic time of its claim. Never throws.
    */
-  async execute(job: ClaimedJob, definition: AnyJobDefinition, abort: Abort, fetchedAt: number): Promise<void> {
+  execute(job: ClaimedJob, definition: AnyJobDefinition, abort: Abort, fetchedAt: number, performed: () => void): void {
     const { policies, clock, worker, announce } = this.#options
     const startedAt = clock.monotonic()
     const policy = policies.for(definition.policy, job)
@@ -51,43 +51,54 @@ export class Executor {
       const waitedMs = Math.max(0, job.claimedAt - job.waitingSince) + (startedAt - fetchedAt)
       return { job: identityOf(job), attempt: job.attempt, worker, waitedMs }
     })
-    const outcome = await this.#perform(job, definition, policy, abort)
-    if (outcome) void this.settle(job, policy, outcome, { fetchedAt, startedAt })
+    const ended = (outcome: Outcome) => {
+      performed()
+      this.settle(job, policy, outcome, { fetchedAt, startedAt })
+    }
+    if (job.suspect) this.#performSuspect(job, definition, policy, abort, ended, performed)
+    else this.#perform(job, definition, policy, abort, ended)
   }
 
-  async #perform(
+  #perform(
     job: ClaimedJob,
     definition: AnyJobDefinition,
     policy: Policy,
     abort: Abort,
-  ): Promise<Outcome | undefined> {
-    const { clock, logFor, saveProgress, markStarted } = this.#options
-    if (job.suspect) {
-      const ours = await markStarted(job).catch(() => undefined)
-      if (ours === undefined) return { type: 'interrupted', started: false }
-      if (!ours) return undefined
-    }
+    ended: (outcome: Outcome) => void,
+  ): void {
+    const { clock, logFor, saveProgress } = this.#options
     const payload = () => decodePayload(definition, job.payloadText)
     const progress = (value: Json) => saveProgress(job, toText(value, PROGRESS))
-    return runAttempt({ definition, job, payload, policy, abort, clock, logFor, progress })
+    startAttempt({ definition, job, payload, policy, abort, clock, logFor, progress }, ended)
+  }
+
+  /** A job whose last worker died runs only once its start is on record. */
+  #performSuspect(
+    job: ClaimedJob,
+    definition: AnyJobDefinition,
+    policy: Policy,
+    abort: Abort,
+    ended: (outcome: Outcome) => void,
+    performed: () => void,
+  ): void {
+    this.#options.markStarted(job).then(
+      ours => (ours ? this.#perform(job, definition, policy, abort, ended) : performed()),
+      () => ended({ type: 'interrupted', started: false }),
+    )
   }
 
   /** decide → settle → announce. */
-  async settle(
-    job: ClaimedJob,
-    policy: Policy,
-    outcome: Outcome,
-    times: { fetchedAt: number; startedAt: number },
-  ): Promise<void> {
-    const { settler, clock, random, announce, worker } = this.#options
+  settle(job: ClaimedJob, policy: Policy, outcome: Outcome, times: { fetchedAt: number; startedAt: number }): void {
+    const { settler, clock, random, announce, worker, onDeferred } = this.#options
     const endedAt = clock.monotonic()
     // The database's time, carried forward by our own stopwatch: no clock of ours is compared with it (invariant 5).
     const now = job.claimedAt + (endedAt - times.fetchedAt)
     const decision = decide({ outcome, job, policy, now, random })
-    const settled = await settler.settle({ id: job.id, lease: job.lease, outcome, decision })
-    if (settled && 'delayMs' in decision) this.#options.onDeferred(decision.delayMs)
-    if (settled) announceEnd(announce, job, { outcome, decision, worker, durationMs: endedAt - times.startedAt })
-    else announce('job.refused', () => ({ job: identityOf(job), outcome: outcome.type, worker }))
+    settler.write({ id: job.id, lease: job.lease, outcome, decision }, settled => {
+      if (settled && 'delayMs' in decision) onDeferred(decision.delayMs)
+      if (settled) announceEnd(announce, job, { outcome, decision, worker, durationMs: endedAt - times.startedAt })
+      else announce('job.refused', () => ({ job: identityOf(job), outcome: outcome.type, worker }))
+    })
   }
 }
 

@@ -21,8 +21,8 @@ export async function checkPayload(job: AnyJobDefinition, text: string): Promise
   if (job.schema) await validate(job, JSON.parse(text))
 }
 
-/** Reads a payload for the handler. */
-export async function decodePayload(job: AnyJobDefinition, text: string): Promise<unknown> {
+/** Reads a payload for the handler; a promise where there is a schema. */
+export function decodePayload(job: AnyJobDefinition, text: string): unknown {
   let payload: unknown
   try {
     payload = JSON.parse(text)

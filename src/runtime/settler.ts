@@ -14,7 +14,9 @@ export interface SettlerOptions {
 }
 
 export interface Settler {
-  /** Resolves to true when written, to false when refused: the job is not ours any more. */
+  /** Calls `done` with true when written, with false when refused: the job is not ours any more. */
+  write(settlement: Settlement, done: (settled: boolean) => void): void
+  /** The same, as a promise. */
   settle(settlement: Settlement): Promise<boolean>
   /** How many ends are not written yet. */
   readonly pending: number
@@ -57,7 +59,7 @@ export function createSettler({ settle, instead, clock, random, onError }: Settl
     const items = waiting.splice(0, LARGEST_BATCH)
     inFlight += items.length
     flying.add(items)
-    await write(items, lane)
+    await writeAll(items, lane)
     flying.delete(items)
     inFlight -= items.length
     freeLanes.push(lane)
@@ -65,7 +67,7 @@ export function createSettler({ settle, instead, clock, random, onError }: Settl
     else if (inFlight === 0) onIdle?.()
   }
 
-  const write = async (items: Item[], lane: number): Promise<void> => {
+  const writeAll = async (items: Item[], lane: number): Promise<void> => {
     for (let failures = 0; !givenUp.signal.aborted; failures += 1) {
       try {
         const refused = new Set(
@@ -93,19 +95,21 @@ export function createSettler({ settle, instead, clock, random, onError }: Settl
       if (only.replaced) return only.done(false)
       only.settlement = instead(only.settlement, error)
       only.replaced = true
-      return write([only], lane)
+      return writeAll([only], lane)
     }
     const middle = Math.ceil(items.length / 2)
-    await write(items.slice(0, middle), lane)
-    await write(items.slice(middle), lane)
+    await writeAll(items.slice(0, middle), lane)
+    await writeAll(items.slice(middle), lane)
+  }
+
+  const add = (settlement: Settlement, done: (settled: boolean) => void) => {
+    waiting.push({ settlement, done })
+    schedule()
   }
 
   return {
-    settle: settlement =>
-      new Promise(done => {
-        waiting.push({ settlement, done })
-        schedule()
-      }),
+    write: add,
+    settle: settlement => new Promise(done => add(settlement, done)),
     get pending() {
       return waiting.length + inFlight
     },

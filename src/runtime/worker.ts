@@ -77,6 +77,7 @@ export class Worker {
   #lastFetchAt: number | undefined
   /** When to look for jobs that a failed fetch took. */
   #missedLooksAt: number[] = []
+  #startingBuffered = false
   #stopping: Promise<void> | undefined
   #onQuiet: (() => void) | undefined
 
@@ -256,18 +257,22 @@ export class Worker {
 
   /** Nothing is started on a lease that may be gone: after a long pause of this process, others may have the jobs. */
   #startBuffered(): void {
+    // A handler may end before its start returns: the loop that started it then goes on, instead of one inside it.
+    if (this.#startingBuffered) return
+    this.#startingBuffered = true
     while (this.#running.size < this.#options.concurrency && this.#heartbeat.safe) {
       const next = this.#buffer.shift()
-      if (!next) return
+      if (!next) break
       this.#run(next)
     }
+    this.#startingBuffered = false
   }
 
   #run({ job, fetchedAt }: Buffered): void {
     const lane = this.#laneOf(job)
     const abort = new Abort()
     this.#running.set(job.lease, { job, abort })
-    void this.#executor.execute(job, lane.definition, abort, fetchedAt).then(() => this.#finished(job))
+    this.#executor.execute(job, lane.definition, abort, fetchedAt, () => this.#finished(job))
   }
 
   #finished(job: ClaimedJob): void {
@@ -294,7 +299,7 @@ export class Worker {
     lane.load -= 1
     const policy = this.#runtime.policies.for(lane.definition.policy, job)
     const outcome = { type: 'interrupted', started: false } as const
-    void this.#executor.settle(job, policy, outcome, { fetchedAt, startedAt: fetchedAt })
+    this.#executor.settle(job, policy, outcome, { fetchedAt, startedAt: fetchedAt })
   }
 
   #open(session: SessionId): void {
