@@ -85,9 +85,17 @@ describe('a handler that takes too long', () => {
   })
 
   it('is timed out also while its payload is being validated', async () => {
-    const schema = { '~standard': { version: 1 as const, vendor: 'slow', validate: never } }
-    const { seen } = await run(async () => null, { schema, timeoutMs: 30, retry: { attempts: 1 } })
-    expect(seen.attempts).toMatchObject([{ outcome: 'timed_out' }])
+    let slow = false
+    const validate = (value: unknown) => (slow ? never() : { value })
+    const schema = { '~standard': { version: 1 as const, vendor: 'slow', validate } }
+    const moving = await openRuntime()
+    const job = defineJob({ name: 'send', schema, timeoutMs: 30, retry: { attempts: 1 }, handler: async () => null })
+    const dead = moving.next('job.dead')
+    const id = await moving.enqueue(job)
+    slow = true
+    moving.work([job])
+    await dead
+    expect((await moving.see(id)).attempts).toMatchObject([{ outcome: 'timed_out' }])
   })
 })
 
