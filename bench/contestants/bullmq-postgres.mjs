@@ -13,5 +13,6 @@ export async function prepare(connectionString) {
   await queue.close()
 }
 
-/** @param {string} connectionString */
-export const open = connectionString => openBull({ connection: { connectionString, max: 20 } }, [createPostgresBackend])
+/** @param {string} connectionString @param {{ processes?: number }} options */
+export const open = (connectionString, { processes = 1 } = {}) =>
+  openBull({ connection: { connectionString, max: processes > 1 ? 8 : 20 } }, [createPostgresBackend])

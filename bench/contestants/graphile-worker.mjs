@@ -60,13 +60,17 @@ export async function open(connectionString, { processes = 1 } = {}) {
     async counts() {
       return { unfinished: await unsettled(), completed: null, dead: await count('attempts >= max_attempts') }
     },
+    /** It has no zero for `attempts`: more of them are allowed instead. */
     async redriveAll() {
       const { rows } = await pool.query(
         'SELECT id FROM graphile_worker.jobs WHERE attempts >= max_attempts ORDER BY id',
       )
       const ids = rows.map(({ id }) => id)
       for (let start = 0; start < ids.length; start += RESCHEDULED_AT_ONCE) {
-        await utils.rescheduleJobs(ids.slice(start, start + RESCHEDULED_AT_ONCE), { runAt: new Date(), attempts: 0 })
+        await utils.rescheduleJobs(ids.slice(start, start + RESCHEDULED_AT_ONCE), {
+          runAt: new Date(),
+          maxAttempts: 25,
+        })
       }
     },
     async close() {

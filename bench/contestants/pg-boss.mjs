@@ -31,8 +31,8 @@ async function start(connectionString) {
   return boss
 }
 
-/** @param {string} connectionString @param {{ mode?: 'fetch' | 'work' }} options */
-export async function open(connectionString, { mode = 'fetch' } = {}) {
+/** @param {string} connectionString @param {{ mode?: 'fetch' | 'work', redriveBy?: 'redrive' | 'retry' }} options */
+export async function open(connectionString, { mode = 'fetch', redriveBy = 'redrive' } = {}) {
   const boss = await start(connectionString)
   const db = boss.getDb()
   const count = async (queue, where) => {
@@ -42,6 +42,11 @@ export async function open(connectionString, { mode = 'fetch' } = {}) {
     return rows[0].count
   }
   const unsettled = () => count(QUEUE, `state < 'completed'`)
+  const retryFailed = async () => {
+    const { rows } = await db.executeSql(`SELECT id FROM pgboss.job WHERE name = $1 AND state = 'failed'`, [QUEUE])
+    const ids = rows.map(({ id }) => id)
+    for (let start = 0; start < ids.length; start += BATCH) await boss.retry(QUEUE, ids.slice(start, start + BATCH))
+  }
   return {
     enqueueMany: items =>
       boss.insert(
@@ -59,6 +64,7 @@ export async function open(connectionString, { mode = 'fetch' } = {}) {
     /** Without statistics its fetch is planned badly. */
     analyze: () => db.executeSql('ANALYZE'),
     async redriveAll() {
+      if (redriveBy === 'retry') return retryFailed()
       while ((await boss.redrive(DEAD)) > 0);
     },
     close: () => boss.stop({ graceful: false, close: true }),

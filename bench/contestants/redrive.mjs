@@ -14,16 +14,13 @@ export async function prepare(database) {
   await (await openRedrive({ database })).close()
 }
 
-/** @param {string} address @param {{ pollMs?: number }} options */
-export async function open(address, { pollMs } = {}) {
+// Retries are soon, so that the mixed load ends soon.
+const SOON = { attempts: 3, backoff: fixed({ delayMs: 100 }), jitter: false }
+
+/** @param {string} address @param {{ pollMs?: number, usualPolicy?: boolean }} options `usualPolicy`: retries as by default */
+export async function open(address, { pollMs, usualPolicy = false } = {}) {
   const redrive = await openRedrive({ ...databaseOf(address), ...(pollMs && { pollMs }) })
-  const job = handler =>
-    defineJob({
-      name: 'task',
-      queue: QUEUE,
-      retry: { attempts: 3, backoff: fixed({ delayMs: 100 }), jitter: false },
-      handler,
-    })
+  const job = handler => defineJob({ name: 'task', queue: QUEUE, ...(usualPolicy ? {} : { retry: SOON }), handler })
   const sent = job()
   const statistics = async () => (await redrive.operator.queues.statistics()).find(({ queue }) => queue === QUEUE)
   const unfinished = found => found.waiting + found.active + found.scheduled + found.retrying + found.held

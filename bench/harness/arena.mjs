@@ -16,6 +16,32 @@ const LIMIT_MS = 180_000
 export class Absent extends Error {}
 
 /**
+ * @param {Servers} servers
+ * @param {string} name of the contestant
+ */
+export async function openArena(servers, name) {
+  const contestant = await import(`../contestants/${name}.mjs`)
+  const { postgres, redis } = servers
+  const onRedis = contestant.store === 'redis'
+  if (onRedis && 'missing' in redis) throw new Absent(redis.missing)
+  const address = await (onRedis && !('missing' in redis) ? redis.create() : postgres.create())
+  const meter = onRedis ? undefined : await Meter.open(address)
+  const arena = new Arena(name, address, meter)
+  const close = async () => {
+    await arena.close()
+    await meter?.close()
+    if (!onRedis) await postgres.drop(address)
+  }
+  try {
+    await contestant.prepare(address)
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return { arena, close }
+}
+
+/**
  * @template T
  * @param {Servers} servers
  * @param {string} name of the contestant
@@ -23,19 +49,11 @@ export class Absent extends Error {}
  * @returns {Promise<T>}
  */
 export async function inArena(servers, name, round) {
-  const contestant = await import(`../contestants/${name}.mjs`)
-  const onRedis = contestant.store === 'redis'
-  if (onRedis && 'missing' in servers.redis) throw new Absent(servers.redis.missing)
-  const address = await (onRedis ? /** @type {any} */ (servers.redis) : servers.postgres).create()
-  const meter = onRedis ? undefined : await Meter.open(address)
-  const arena = new Arena(name, address, meter)
+  const { arena, close } = await openArena(servers, name)
   try {
-    await contestant.prepare(address)
     return await round(arena)
   } finally {
-    await arena.close()
-    await meter?.close()
-    if (!onRedis) await servers.postgres.drop(address)
+    await close()
   }
 }
 
@@ -72,12 +90,12 @@ export class Arena {
  * Lets the workers run and waits until `count` handlers have run and nothing is left to be settled.
  * @param {readonly ContestantProcess[]} workers
  * @param {ContestantProcess} observer asked what is left, so that the workers are not disturbed
- * @param {{ handler?: string, concurrency?: number | undefined, count: number }} options
+ * @param {{ handler?: string | undefined, concurrency?: number | undefined, count: number, limitMs?: number }} options
  */
-export async function drain(workers, observer, { handler = 'nothing', concurrency, count }) {
+export async function drain(workers, observer, { handler = 'nothing', concurrency, count, limitMs = LIMIT_MS }) {
   const started = await Promise.all(workers.map(worker => worker.ask('work', { handler, concurrency })))
   const startedAt = Math.min(...started.map(answer => answer.startedAt))
-  const handledAt = await untilHandled(workers, count, LIMIT_MS)
+  const handledAt = await untilHandled(workers, count, limitMs)
   const settledAt = await untilSettled(observer)
   return { startedAt, handledAt, settledAt, handledMs: handledAt - startedAt, settledMs: settledAt - startedAt }
 }

@@ -1,7 +1,7 @@
 // One process of a contestant: a producer, a worker, or both. It does what its parent asks and tells how many jobs its
 // handlers have run.
 import { now } from './clock.mjs'
-import { handlers, payload } from './jobs.mjs'
+import { dies, handlers, payload } from './jobs.mjs'
 
 const [contestantName, address, optionsText] = process.argv.slice(2)
 const contestant = await import(`../contestants/${contestantName}.mjs`)
@@ -9,8 +9,10 @@ const REPORT_MS = 5
 
 const client = await contestant.open(address, JSON.parse(optionsText ?? '{}'))
 
-const ran = { count: 0, at: 0 }
-/** When every hundredth part of what is expected had been run; filled by `work`. @type {number[]} */
+const ran = { started: 0, count: 0, at: 0 }
+/** When each hundredth handler had run. @type {number[]} */
+const marks = []
+const MARK_EVERY = 100
 let latencies = []
 /** @type {{ stop(): Promise<void> } | undefined} */
 let worker
@@ -23,11 +25,13 @@ function report() {
 
 /** @param {import('./jobs.mjs').Handler} handler @returns {import('./jobs.mjs').Handler} */
 const counted = handler => async (jobPayload, attempt) => {
+  ran.started += 1
   try {
     await handler(jobPayload, attempt)
   } finally {
     ran.count += 1
     ran.at = now()
+    if (ran.count % MARK_EVERY === 0) marks.push(ran.at)
     if (!reporting) {
       reporting = true
       setTimeout(report, REPORT_MS)
@@ -38,7 +42,6 @@ const counted = handler => async (jobPayload, attempt) => {
 const commands = {
   /** @param {{ from?: number, count: number, batch: number, bytes?: number, once?: string }} asked */
   async enqueueMany({ from = 0, count, batch, bytes, once = 'never' }) {
-    const { dies } = await import('./jobs.mjs')
     const isOnce = { never: () => false, always: () => true, dying: dies }[once] ?? (() => false)
     const items = Array.from({ length: count }, (_, index) => ({
       payload: payload(from + index, bytes),
@@ -83,6 +86,9 @@ const commands = {
     latencies = []
     return taken
   },
+  started: async () => ran.started,
+  /** When so many had run, to the hundred. @param {{ count: number }} asked */
+  reachedAt: async ({ count }) => marks[Math.floor(count / MARK_EVERY) - 1],
   usage: async () => ({ at: now(), rss: process.memoryUsage.rss(), cpu: process.cpuUsage() }),
   async close() {
     await worker?.stop()

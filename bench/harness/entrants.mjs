@@ -35,7 +35,7 @@ export const BULLMQ_POSTGRES = {
   key: 'bullmq-postgres',
   contestant: 'bullmq-postgres',
   label: 'BullMQ on Postgres',
-  share: 0.25,
+  share: 0.1,
 }
 
 /** Those whose figures count as "the best Postgres peer". */

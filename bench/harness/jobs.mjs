@@ -2,6 +2,7 @@
 import { now, sleep } from './clock.mjs'
 
 export const PAYLOAD_BYTES = 100
+export const HANGS_FROM = 1_000_000
 
 /**
  * @typedef {{ i: number, fill: string, at?: number }} Payload
@@ -36,6 +37,6 @@ export const handlers = (permanent, latency) => ({
     if (failsOnce(i) && attempt === 1) throw new Error(`The connection to 10.0.0.${i % 250} was reset`)
   },
   ping: async ({ at }) => latency(now() - Number(at)),
-  /** For the worker that is killed: its first attempt never ends in time. */
-  hang: (_payload, attempt) => sleep(attempt === 1 ? 120_000 : 0),
+  /** For the worker that is killed: the first attempt of some never ends in time. */
+  hang: ({ i }, attempt) => sleep(i >= HANGS_FROM && attempt === 1 ? 120_000 : 0),
 })

@@ -2,8 +2,8 @@
 import pg from 'pg'
 import { sleep } from './clock.mjs'
 
-/** A backend tells its counters when it is idle, at most once a second. */
-const FLUSHED_AFTER_MS = 1_100
+/** A backend tells its counters at the latest when it ends. */
+const ENDED_AFTER_MS = 200
 
 export class Meter {
   /** @param {pg.Client} client */
@@ -24,9 +24,12 @@ export class Meter {
     return Number(rows[0].bytes)
   }
 
-  /** Every update and delete leaves a dead tuple behind, whether or not a vacuum has been there since. */
+  /**
+   * Every update and delete leaves a dead tuple behind, whether or not a vacuum has been there since. To be asked when the
+   * contestant's processes are closed.
+   */
   async deadTuples() {
-    await sleep(FLUSHED_AFTER_MS)
+    await sleep(ENDED_AFTER_MS)
     const { rows } = await this.client.query(
       'SELECT coalesce(sum(n_tup_upd + n_tup_del), 0)::float8 AS tuples FROM pg_stat_user_tables',
     )

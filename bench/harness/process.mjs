@@ -77,6 +77,7 @@ export class ContestantProcess {
 
   /** As the machine or an impatient operator does it. */
   kill() {
+    this.#end(new Error('its process was killed'))
     this.#child.kill('SIGKILL')
   }
 

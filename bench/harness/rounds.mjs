@@ -8,7 +8,9 @@ import { median, spread } from './statistics.mjs'
  * @property {string} title
  * @property {{ full: number, quick: number }} rounds
  * @property {{ key: string, label: string }[]} columns the first is shown with its spread
- * @property {(quick: boolean) => import('./entrants.mjs').Entrant[]} entrants
+ * @property {(servers: import('./arena.mjs').Servers, quick: boolean) => Promise<any>} [prepare] what all entrants
+ *   share, with a `close`
+ * @property {(quick: boolean, shared: any) => import('./entrants.mjs').Entrant[]} entrants
  * @property {(medians: import('./verdict.mjs').Medians) => import('./verdict.mjs').Verdict[]} verdicts
  *
  * @typedef {object} Row
@@ -25,8 +27,23 @@ import { median, spread } from './statistics.mjs'
  * @param {{ quick: boolean, log: (line: string) => void, stopped: () => boolean }} options
  * @returns {Promise<{ rows: Row[], verdicts: import('./verdict.mjs').Verdict[] }>}
  */
-export async function ask(question, servers, { quick, log, stopped }) {
-  const field = question.entrants(quick).map(entrant => ({
+export async function ask(question, servers, options) {
+  const shared = await question.prepare?.(servers, options.quick)
+  try {
+    return await askAll(question, servers, question.entrants(options.quick, shared), options)
+  } finally {
+    await shared?.close()
+  }
+}
+
+/**
+ * @param {Question} question
+ * @param {import('./arena.mjs').Servers} servers
+ * @param {readonly import('./entrants.mjs').Entrant[]} entrants
+ * @param {Parameters<typeof ask>[2]} options
+ */
+async function askAll(question, servers, entrants, { quick, log, stopped }) {
+  const field = entrants.map(entrant => ({
     entrant,
     samples: /** @type {import('./entrants.mjs').Figures[]} */ ([]),
     failed: /** @type {string | undefined} */ (undefined),

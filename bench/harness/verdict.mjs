@@ -43,7 +43,7 @@ export function atMost(target, ours, against, times) {
 /** @param {string} target @param {number | undefined} ours @param {number} limit @param {string} [unit] @returns {Verdict} */
 export const noMoreThan = (target, ours, limit, unit = '') => ({
   target,
-  ours: `${shortNumber(ours)}${unit}`,
+  ours: ours === undefined ? '–' : `${shortNumber(ours)}${unit}`,
   against: `limit ${shortNumber(limit)}${unit}`,
   passed: ours === undefined ? undefined : ours <= limit,
 })
@@ -51,7 +51,7 @@ export const noMoreThan = (target, ours, limit, unit = '') => ({
 /** @param {string} target @param {number | undefined} ours @param {number} limit @param {string} [unit] @returns {Verdict} */
 export const noLessThan = (target, ours, limit, unit = '') => ({
   target,
-  ours: `${shortNumber(ours)}${unit}`,
+  ours: ours === undefined ? '–' : `${shortNumber(ours)}${unit}`,
   against: `at least ${shortNumber(limit)}${unit}`,
   passed: ours === undefined ? undefined : ours >= limit,
 })

@@ -1,0 +1,65 @@
+// How much memory does a worker take, and does it grow? Resident size of its process over a million jobs.
+import { drain, expectCounts, inArena } from '../harness/arena.mjs'
+import { now, sleep } from '../harness/clock.mjs'
+import { fillWaiting } from '../harness/fill.mjs'
+import { mean } from '../harness/statistics.mjs'
+import { noMoreThan } from '../harness/verdict.mjs'
+
+const SAMPLE_MS = 250
+const MB = 2 ** 20
+const LIMIT_MS = 1_200_000
+
+/** @type {import('../harness/rounds.mjs').Question} */
+export default {
+  name: 'memory',
+  title: 'Worker memory over 1M jobs, resident MB (a quick run has 100k jobs)',
+  rounds: { full: 1, quick: 1 },
+  columns: [
+    { key: 'maxMb', label: 'max' },
+    { key: 'startMb', label: 'start' },
+    { key: 'endMb', label: 'end' },
+    { key: 'growth', label: 'last quarter / second' },
+    { key: 'perSecond', label: 'jobs/s' },
+  ],
+  entrants: quick => [
+    {
+      key: 'redrive',
+      label: 'redrive',
+      measure: servers => inArena(servers, 'redrive', arena => measure(arena, quick ? 100_000 : 1_000_000)),
+    },
+  ],
+  verdicts: medians => [
+    noMoreThan('≤ 150 MB resident', medians('redrive', 'maxMb'), 150, ' MB'),
+    noMoreThan('flat: last quarter ≤ 1.1 × the second', medians('redrive', 'growth'), 1.1),
+  ],
+}
+
+/** @param {import('../harness/arena.mjs').Arena} arena @param {number} count */
+async function measure(arena, count) {
+  await fillWaiting(arena, count)
+  const observer = await arena.process()
+  const worker = await arena.process()
+  const startedAt = now()
+  const sizes = [(await worker.ask('usage')).rss / MB]
+  let running = true
+  const sampling = (async () => {
+    while (running) {
+      await sleep(SAMPLE_MS)
+      sizes.push((await worker.ask('usage')).rss / MB)
+    }
+  })()
+  await drain([worker], observer, { count, limitMs: LIMIT_MS })
+  const endedAt = now()
+  running = false
+  await sampling
+  await expectCounts(observer, { unfinished: 0, completed: count })
+  /** @param {number} from @param {number} to */
+  const average = (from, to) => mean(sizes.slice(Math.floor(sizes.length * from), Math.ceil(sizes.length * to))) ?? 0
+  return {
+    startMb: sizes[0] ?? 0,
+    maxMb: Math.max(...sizes),
+    endMb: sizes.at(-1) ?? 0,
+    growth: average(0.75, 1) / average(0.25, 0.5),
+    perSecond: (count / (endedAt - startedAt)) * 1000,
+  }
+}
