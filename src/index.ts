@@ -17,7 +17,7 @@ export {
   ValidationError,
 } from './domain/errors.js'
 export type { EventName, Events } from './domain/event.js'
-export type { Cause, Failure, Kind } from './domain/failure.js'
+export { type Cause, type Failure, KINDS, type Kind } from './domain/failure.js'
 export type { JobId } from './domain/ids.js'
 export type { Enqueued, Job, JobIdentity } from './domain/job.js'
 export type { Json } from './domain/json.js'
@@ -37,7 +37,14 @@ export type { DeadLetters, ListOptions, Selection } from './operator/dead-letter
 export type { Jobs } from './operator/jobs.js'
 export type { CleanOptions, Queues } from './operator/queues.js'
 export { custom, delays, exponential, fixed, immediate, linear } from './policy/backoff.js'
-export { type Classifier, type ClassifyContext, classify, type Rule } from './policy/classify.js'
+export {
+  type Classifier,
+  type ClassifierAnswer,
+  type ClassifyContext,
+  classify,
+  type Rule,
+  type RuleMatch,
+} from './policy/classify.js'
 export { decide, type Situation } from './policy/decide.js'
 export { effectivePolicy } from './policy/effective.js'
 export { fingerprint } from './policy/fingerprint.js'

@@ -121,8 +121,8 @@ export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive
     ...(options.listen !== undefined && { listen: options.listen }),
   })
   try {
-    if (options.migrate !== false) await migrate(db)
-    await ensureHistoryDays(db, 3)
+    // Later days are made by recovery; without them history goes to its default partition.
+    if (options.migrate !== false && (await migrate(db)).length > 0) await ensureHistoryDays(db, 3)
     const { announce, on } = createEmitter()
     const logger = options.logger ?? stderrLogger(settings.logLevel, clock)
     const runtime: Runtime = {

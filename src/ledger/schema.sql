@@ -44,12 +44,12 @@ CREATE TABLE redrive.queue (
 );
 
 CREATE TABLE redrive.job_type (
-  name         text COLLATE "C"         NOT NULL,
   queue        text COLLATE "C"         NOT NULL,
+  name         text COLLATE "C"         NOT NULL,
   service      text,
   policy       json                     NOT NULL,
   announced_at timestamp with time zone NOT NULL DEFAULT now(),
-  CONSTRAINT job_type_pkey PRIMARY KEY (name)
+  CONSTRAINT job_type_pkey PRIMARY KEY (queue, name)
 );
 
 CREATE TABLE redrive.session (

@@ -98,7 +98,7 @@ export function deadLetters(desk: Desk) {
       return { redriven, conflicts }
     },
 
-    /** How many `retryMany` or `removeMany` would touch. */
+    /** How many `retryMany` would send back. */
     preview: (selection: Selection): Promise<number> =>
       countDeadLetters(db, { status: 'pending', ...selectionFilter(selection) }, MOST_AT_ONCE),
 

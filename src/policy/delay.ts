@@ -59,7 +59,7 @@ export function statedMaxMs(backoff: Backoff): number | undefined {
   switch (backoff.type) {
     case 'exponential':
     case 'linear':
-      return backoff.maxMs
+      return backoff.maxMs ?? backoff.initialMs
     case 'fixed':
       return backoff.delayMs
     case 'delays':

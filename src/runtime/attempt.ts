@@ -105,8 +105,9 @@ function ofAbort(reason: unknown, input: AttemptInput): Outcome {
   return { type: 'interrupted', started: true }
 }
 
-const about = ({ definition, job }: AttemptInput): ClassifyContext => ({
+const about = ({ definition, job, clock }: AttemptInput): ClassifyContext => ({
   job,
+  now: clock.now(),
   rules: definition.rules,
   ...(definition.classify && { classifier: definition.classify }),
   ...(definition.service !== undefined && { service: definition.service }),

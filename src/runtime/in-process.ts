@@ -5,7 +5,6 @@ import type { Decision } from '../domain/decision.js'
 import { PermanentError, RedriveError } from '../domain/errors.js'
 import { newJobId } from '../domain/ids.js'
 import type { Job, JobIdentity } from '../domain/job.js'
-import { IN_PROCESS_TOTAL_MS, type PolicyOverride } from '../domain/policy.js'
 import type { InProcessEnd } from '../ledger/in-process.js'
 import { decide } from '../policy/decide.js'
 import { Abort } from './abort.js'
@@ -39,7 +38,7 @@ export async function callInProcess(runtime: InProcessRuntime, call: InProcessCa
   const startedAt = clock.monotonic()
   const attempts: { settled: InProcessEnd['attempts'][number]; at: number }[] = []
   const identity = identityOfCall(call, runtime)
-  const policy = policies.for(inProcess(definition.policy), identity)
+  const policy = policies.forCall(definition.policy, identity)
   const settings = { worker: 'in-process' }
   let job: Job = firstOf(identity, clock.now())
   let thrown: unknown
@@ -139,17 +138,6 @@ function identityOfCall({ definition, about }: InProcessCall, { clock }: InProce
     ...(about?.user !== undefined && { user: about.user }),
     ...(about?.project !== undefined && { project: about.project }),
   }
-}
-
-/** Nobody waits in place for ever: a call that names no total limit has one. */
-const withLimit = new WeakMap<PolicyOverride, PolicyOverride>()
-function inProcess(policy: PolicyOverride): PolicyOverride {
-  let limited = withLimit.get(policy)
-  if (!limited) {
-    limited = { totalMs: IN_PROCESS_TOTAL_MS, ...policy }
-    withLimit.set(policy, limited)
-  }
-  return limited
 }
 
 function forward(from: AbortSignal | undefined, to: Abort): () => void {

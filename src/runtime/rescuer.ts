@@ -1,10 +1,9 @@
 // Finds jobs whose worker is gone and decides what becomes of them, by the same rules as any other end. Touches only
 // jobs of sessions that have ended: a session that is renewed is never rescued from, however long a job runs (pitfall 2).
-import type { Job } from '../domain/job.js'
 import type { Outcome } from '../domain/outcome.js'
 import type { PolicyOverride } from '../domain/policy.js'
 import type { Settlement } from '../domain/settlement.js'
-import { type Orphan, orphans } from '../ledger/claim.js'
+import { type Lane, type Orphan, orphans } from '../ledger/claim.js'
 import { jobTypes } from '../ledger/job-type.js'
 import { lapseSessions } from '../ledger/session.js'
 import { recordStale, settle } from '../ledger/settle.js'
@@ -45,7 +44,7 @@ async function settleOrphans(runtime: Runtime, found: readonly Orphan[]): Promis
   const announced = await announcedPolicies(runtime)
   const batch = found.map((job): Settlement => {
     const outcome = outcomeOf(job)
-    const policy = policies.for(announced(job.name), job)
+    const policy = policies.for(announced(job), job)
     return {
       id: job.id,
       lease: job.lease,
@@ -82,16 +81,16 @@ function outcomeOf(job: Orphan): Outcome {
   return { type: 'lost', failure }
 }
 
-/** Policies by job name, as workers announced them: the rescuer may not know the job's code. */
-async function announcedPolicies({ db, announce }: Runtime): Promise<(name: Job['name']) => PolicyOverride> {
+/** Policies by queue and job name, as workers announced them: the rescuer may not know the job's code. */
+async function announcedPolicies({ db, announce }: Runtime): Promise<(job: Lane) => PolicyOverride> {
   const none: PolicyOverride = {}
-  const byName = new Map<string, PolicyOverride>()
-  for (const { name, policy } of await jobTypes(db)) {
+  const byLane = new Map<string, PolicyOverride>()
+  for (const { queue, name, policy } of await jobTypes(db)) {
     try {
-      byName.set(name, parsePolicy(policy, `announced policy of job ${name}`))
+      byLane.set(`${queue}\n${name}`, parsePolicy(policy, `announced policy of job ${name}`))
     } catch (error) {
       announce('error', () => ({ where: 'reading an announced policy', error }))
     }
   }
-  return name => byName.get(name) ?? none
+  return ({ queue, name }) => byLane.get(`${queue}\n${name}`) ?? none
 }

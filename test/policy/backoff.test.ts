@@ -68,7 +68,8 @@ describe('the delays of a backoff', () => {
     expect(statedMaxMs(fixed({ delayMs: 300_000 }))).toBe(300_000)
     expect(statedMaxMs(delays([1, 90_000, 2]))).toBe(90_000)
     expect(statedMaxMs(exponential({ maxMs: 70_000 }))).toBe(70_000)
-    expect(statedMaxMs(exponential())).toBeUndefined()
+    expect(statedMaxMs(exponential({ initialMs: 120_000 }))).toBe(120_000)
+    expect(statedMaxMs(immediate())).toBeUndefined()
   })
 })
 

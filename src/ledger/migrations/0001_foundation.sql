@@ -30,14 +30,15 @@ CREATE TABLE redrive.queue (
   updated_at     timestamptz NOT NULL DEFAULT now()
 );
 
--- What each job name's code says about it, as its workers last announced it: so that a process which does not
--- know the job (a rescuer, an operator) decides by the same policy.
+-- What the code says about each job name of a queue, as its workers last announced it: so that a process which does
+-- not know the job (a rescuer, an operator) decides by the same policy.
 CREATE TABLE redrive.job_type (
-  name         text COLLATE "C" PRIMARY KEY,
   queue        text COLLATE "C" NOT NULL,
+  name         text COLLATE "C" NOT NULL,
   service      text,
   policy       json        NOT NULL,
-  announced_at timestamptz NOT NULL DEFAULT now()
+  announced_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (queue, name)
 );
 
 -- One run of one worker. Its row is the lease of all the jobs it holds (invariant 3).

@@ -41,7 +41,7 @@ export const own: Source = ({ error, type, code }) => {
   const kind = prop(error, 'kind')
   if (isKind(kind) && kind !== 'lost') {
     const service = textProp(error, 'service')
-    return { kind, because: `${type} says so itself: ${kind}`, ...(service !== undefined && { service }) }
+    return { kind, because: `${type} says so itself`, ...(service !== undefined && { service }) }
   }
   if (type !== 'RedriveError' || code === undefined || !Object.hasOwn(ERROR_CODES, code)) return undefined
   return { kind: CODE_KINDS[code as ErrorCode], because: `Redrive's own error ${code}` }
