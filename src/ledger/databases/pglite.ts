@@ -1,6 +1,6 @@
 // The embedded Postgres: PGlite inside this process, on disk or in memory. One process at a time has a folder
 // open (folder-lock.ts). There is nobody else to hear from, so it does not LISTEN.
-import { mkdir } from 'node:fs/promises'
+import { access, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PGlite, type Transaction as PGliteTransaction } from '@electric-sql/pglite'
 import { RedriveError } from '../../domain/errors.js'
@@ -23,13 +23,34 @@ export async function openPGlite(folder: string, options: PGliteOptions): Promis
   })
   const lock = await lockFolder(folder)
   try {
-    return embedded(await PGlite.create(join(folder, 'pgdata')), options, lock)
+    return embedded(await openData(folder), options, lock)
   } catch (cause) {
     await lock.release()
     const message = `The embedded database in ${folder} could not be opened: ${(cause as Error).message}`
     throw new RedriveError('DATABASE_UNREACHABLE', message, { cause })
   }
 }
+
+/**
+ * A first start that is cut short leaves half a database, which can never be opened. So a file says while one is being
+ * made; whoever finds it begins again, because nothing can have been acknowledged yet. Needs the folder's lock.
+ */
+async function openData(folder: string): Promise<PGlite> {
+  const data = join(folder, 'pgdata')
+  const unfinished = join(folder, 'unfinished')
+  if (await exists(unfinished)) await rm(data, { recursive: true, force: true })
+  else if (await exists(data)) return PGlite.create(data)
+  await writeFile(unfinished, '')
+  const db = await PGlite.create(data)
+  await rm(unfinished)
+  return db
+}
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
 
 /** An embedded database that belongs to the caller: used, never closed. Several schemas can share one. */
 export const adoptPGlite = (db: PGlite, options: PGliteOptions): Database => ({
