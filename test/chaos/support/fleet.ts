@@ -28,6 +28,13 @@ export class Fleet {
 
   /** Starts one and waits until it works (or, with `working: false`, until it could). */
   async start(change: Partial<ChildConfig> = {}): Promise<Child> {
+    const child = this.launch(change)
+    await child.hears(change.working === false ? 'opened' : 'ready')
+    return child
+  }
+
+  /** Starts one and waits for nothing. */
+  launch(change: Partial<ChildConfig> = {}): Child {
     this.#started += 1
     const config = { name: `worker-${this.#started}`, ...this.#settings, ...change }
     const child = new Child(config, told => {
@@ -37,7 +44,6 @@ export class Fleet {
       for (const listener of this.#listeners) listener()
     })
     this.#children.add(child)
-    await child.hears(config.working === false ? 'opened' : 'ready')
     return child
   }
 
