@@ -16,11 +16,17 @@ export const LIMITS = {
 } as const
 
 /**
- * Cuts text to `maxChars` and says how much is missing. What Postgres cannot store (NUL, half a surrogate pair)
- * becomes U+FFFD.
+ * Text of at most `maxChars`: what is longer is cut and says how much is missing, once, however often it is capped.
+ * What Postgres cannot store (NUL, half a surrogate pair) becomes U+FFFD.
  */
 export function cap(text: string, maxChars: number): string {
-  const cut =
-    text.length <= maxChars ? text : `${text.slice(0, maxChars)} … [${text.length - maxChars} more characters cut]`
+  const cut = text.length <= maxChars ? text : shortened(text, maxChars)
   return cut.toWellFormed().replaceAll('\0', '\uFFFD')
+}
+
+const markOf = (missing: number): string => ` … [${missing} more characters cut]`
+
+function shortened(text: string, maxChars: number): string {
+  const kept = Math.max(0, maxChars - markOf(text.length).length)
+  return text.slice(0, kept) + markOf(text.length - kept)
 }
