@@ -58,7 +58,15 @@ async function settleOrphans(runtime: Runtime, found: readonly Orphan[]): Promis
   for (const [index, settlement] of batch.entries()) {
     const job = found[index]
     if (!job || refused.has(settlement)) continue
-    announce('job.rescued', () => ({ job: identityOf(job), worker: job.worker, decision: settlement.decision }))
+    const { worker, attempt } = job
+    const { outcome, decision } = settlement
+    announce('job.rescued', () => ({ job: identityOf(job), worker, decision }))
+    if (decision.type === 'bury') {
+      const failure = 'failure' in outcome ? outcome.failure : undefined
+      const { reason } = decision
+      // How long it ran nobody knows; that it is dead must be heard all the same (pitfall 8).
+      announce('job.dead', () => ({ job: identityOf(job), attempt, worker, durationMs: 0, failure, reason }))
+    }
     transport.wake(job.queue)
   }
   return settled

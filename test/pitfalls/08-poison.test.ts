@@ -33,14 +33,17 @@ async function story() {
 
 describe('pitfall 8: a job that kills its worker kills the next one too', () => {
   it('pitfall 8: buried as poison after three workers, of kind lost, whatever attempts are left', async () => {
-    const { db, runtime, see, dieWith } = await story()
+    const { db, runtime, see, dieWith, on } = await story()
     const killer = aJob({ maxAttempts: 50 })
     await runtime.transport.publish([killer])
+    const deaths: string[] = []
+    on('job.dead', ({ job, reason }) => deaths.push(`${job.id}: ${reason}`))
     expect(await dieWith(killer.id)).toEqual({ rescued: 1, buried: 0 })
     expect(await see(killer.id)).toMatchObject({ state: 'waiting', lost: 1 })
     expect(await dieWith(killer.id)).toEqual({ rescued: 1, buried: 0 })
     expect(await see(killer.id)).toMatchObject({ state: 'waiting', lost: 2 })
     expect(await dieWith(killer.id)).toEqual({ rescued: 1, buried: 1 })
+    expect(deaths, 'and it is told').toEqual([`${killer.id}: poison: its worker died 3 times while it ran`])
     expect(await getDeadLetter(db, killer.id)).toMatchObject({
       kind: 'lost',
       outcome: 'lost',
