@@ -48,8 +48,9 @@ export class Heartbeat {
     return this.#session !== undefined && clock.monotonic() - this.#renewedAt < session.leaseMs * SAFE_SHARE
   }
 
+  /** Opens the session, unless it is open. */
   async start(): Promise<SessionId> {
-    const session = await this.#open()
+    const session = this.#session ?? (await this.#open())
     this.#loop.start()
     return session
   }

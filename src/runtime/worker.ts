@@ -158,9 +158,11 @@ export class Worker {
     })
     for (let pauseMs = 100; !this.#startup.signal.aborted; pauseMs = Math.min(pauseMs * 2, 5_000)) {
       try {
-        await ensureQueues(db, queues)
-        await announceJobTypes(db, types)
-        const session = await this.#heartbeat.start()
+        const [session] = await Promise.all([
+          this.#heartbeat.start(),
+          ensureQueues(db, queues),
+          announceJobTypes(db, types),
+        ])
         announce('worker.started', () => ({ worker: this.name, session }))
         this.#sync.start()
         if (!this.#startup.signal.aborted) this.#pump.start()
