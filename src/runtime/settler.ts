@@ -11,6 +11,8 @@ export interface SettlerOptions {
   readonly clock: Clock
   readonly random: Random
   readonly onError: (error: unknown) => void
+  /** Some ends were written. */
+  readonly onWritten?: () => void
 }
 
 export interface Settler {
@@ -37,7 +39,7 @@ const LARGEST_BATCH = 1_000
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2_000
 
-export function createSettler({ settle, instead, clock, random, onError }: SettlerOptions): Settler {
+export function createSettler({ settle, instead, clock, random, onError, onWritten }: SettlerOptions): Settler {
   const waiting: Item[] = []
   const freeLanes = Array.from({ length: LANES }, (_, lane) => lane)
   const givenUp = new AbortController()
@@ -63,6 +65,7 @@ export function createSettler({ settle, instead, clock, random, onError }: Settl
     flying.delete(items)
     inFlight -= items.length
     freeLanes.push(lane)
+    onWritten?.()
     if (waiting.length > 0) schedule()
     else if (inFlight === 0) onIdle?.()
   }

@@ -78,6 +78,7 @@ export class Worker {
   /** When to look for jobs that a failed fetch took. */
   #missedLooksAt: number[] = []
   #startingBuffered = false
+  #waitsForSettler = false
   #stopping: Promise<void> | undefined
   #onQuiet: (() => void) | undefined
 
@@ -101,6 +102,7 @@ export class Worker {
         return { ...settlement, outcome, decision: { type: 'bury', reason: outcome.failure.message } }
       },
       onError: onError('settling'),
+      onWritten: () => this.#goOnFetching(),
     })
     this.#executor = new Executor({
       worker: name,
@@ -218,7 +220,8 @@ export class Worker {
   #demand(): { demand: LaneDemand[]; limit: number } {
     const ready = this.#prefetch.target
     const room = this.#options.concurrency + ready - this.#running.size - this.#buffer.length
-    if (this.#settler.pending > MOST_UNSETTLED) return { demand: [], limit: 0 }
+    this.#waitsForSettler = this.#settler.pending > MOST_UNSETTLED
+    if (this.#waitsForSettler) return { demand: [], limit: 0 }
     if (room < 1 || (this.#buffer.length > 0 && room < ready / 2)) return { demand: [], limit: 0 }
     const demand: LaneDemand[] = []
     let total = 0
@@ -229,6 +232,10 @@ export class Worker {
       total += limit
     }
     return { demand, limit: Math.min(room, total) }
+  }
+
+  #goOnFetching(): void {
+    if (this.#waitsForSettler && this.#settler.pending <= MOST_UNSETTLED) this.#pump.nudge()
   }
 
   /** The watchdog (pitfall 17): a fetch that hangs is given up. What it took is looked for, whatever it still brings. */
