@@ -2,7 +2,9 @@
 import { writeFile } from 'node:fs/promises'
 import { cpus, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
+import { now } from './harness/clock.mjs'
 import { findPostgres } from './harness/postgres.mjs'
+import { killEveryProcess } from './harness/process.mjs'
 import { startRedis } from './harness/redis.mjs'
 import { questionText, summaryText } from './harness/report.mjs'
 import { ask } from './harness/rounds.mjs'
@@ -20,7 +22,12 @@ if (unknown.length > 0) {
 const asked = positionals.length > 0 ? questions.filter(({ name }) => positionals.includes(name)) : questions
 
 let stopping = false
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => (stopping = true))
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => {
+    stopping = true
+    killEveryProcess()
+  })
+}
 
 const postgres = await findPostgres()
 const redis = await startRedis()
@@ -34,9 +41,12 @@ const answers = []
 try {
   for (const question of asked) {
     if (stopping) break
+    const startedAt = now()
     const { rows, verdicts } = await ask(question, { postgres, redis }, { ...values, log, stopped: () => stopping })
     console.log(questionText(question, rows))
-    answers.push({ question: question.name, title: question.title, rows, verdicts })
+    const seconds = Math.round((now() - startedAt) / 1000)
+    log(`${question.name} took ${seconds} s`)
+    answers.push({ seconds, question: question.name, title: question.title, rows, verdicts })
   }
 } finally {
   if (!('missing' in redis)) await redis.close()

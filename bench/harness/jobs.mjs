@@ -1,4 +1,5 @@
 // The jobs that all contestants are given: what is in them and what their handlers do.
+import { randomBytes } from 'node:crypto'
 import { now, sleep } from './clock.mjs'
 
 export const PAYLOAD_BYTES = 100
@@ -10,8 +11,15 @@ export const HANGS_FROM = 1_000_000
  * @typedef {{ payload: Payload, once?: boolean }} Item `once`: it must not be tried a second time
  */
 
+// Text that hardly compresses, as real payloads: what Postgres could press together would be no 10 KB.
+const TEXT = randomBytes(16_384).toString('base64')
+
 /** A payload whose JSON has about so many bytes. @param {number} i @param {number} bytes @returns {Payload} */
-export const payload = (i, bytes = PAYLOAD_BYTES) => ({ i, fill: 'x'.repeat(Math.max(0, bytes - 22)) })
+export function payload(i, bytes = PAYLOAD_BYTES) {
+  const length = Math.max(0, bytes - 22)
+  const start = (i * 17) % (TEXT.length - length)
+  return { i, fill: TEXT.slice(start, start + length) }
+}
 
 /** Of the mixed load: one in a hundred dies. @param {number} i */
 export const dies = i => i % 100 === 1

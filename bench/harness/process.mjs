@@ -5,6 +5,14 @@ import { fileURLToPath } from 'node:url'
 const CHILD = fileURLToPath(new URL('./child.mjs', import.meta.url))
 const CLOSE_LIMIT_MS = 15_000
 
+/** @type {Set<ContestantProcess>} */
+const running = new Set()
+
+/** When the bench is interrupted: what was under way fails, and is cleaned up after. */
+export function killEveryProcess() {
+  for (const contestant of running) contestant.kill()
+}
+
 export class ContestantProcess {
   #child
   #nextId = 1
@@ -26,6 +34,7 @@ export class ContestantProcess {
     this.#child = fork(CHILD, [contestant, address, JSON.stringify(options)], {
       env: { ...process.env, NODE_ENV: 'production' },
     })
+    running.add(this)
     this.ready = new Promise((resolve, reject) => {
       this.#asked.set(0, { resolve, reject })
     })
@@ -54,6 +63,7 @@ export class ContestantProcess {
 
   /** @param {Error} error */
   #end(error) {
+    running.delete(this)
     this.#ended = error
     for (const { reject } of this.#asked.values()) reject(error)
     this.#asked.clear()

@@ -16,6 +16,7 @@ export async function startRedis() {
   const settings = { port, bind: '127.0.0.1', dir: folder, appendonly: 'yes', appendfsync: 'everysec', save: '' }
   const args = [...Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)])]
   const server = spawn('redis-server', [...args, '--maxmemory-policy', 'noeviction'], { stdio: 'ignore' })
+  process.once('exit', () => server.kill('SIGKILL'))
   const failed = new Promise(resolve => {
     server.once('error', error => resolve(`redis-server cannot be started: ${error.message}`))
     server.once('exit', code => resolve(`redis-server ended with code ${code}`))

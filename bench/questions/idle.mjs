@@ -18,15 +18,22 @@ export default {
     { key: 'cpuPercent', label: 'CPU % of its process' },
   ],
   async prepare(servers, quick) {
-    const idlers = await Promise.all(FIELD.map(setup => idle(servers, setup)))
+    /** @type {Awaited<ReturnType<typeof idle>>[]} */
+    const idlers = []
+    for (const setup of FIELD) idlers.push(await idle(servers, setup))
     await sleep(CALM_MS)
     await Promise.all(idlers.map(idler => idler.begin()))
     await sleep(quick ? 5_000 : 30_000)
-    return { idlers, close: () => Promise.all(idlers.map(idler => idler.close())) }
+    return { idlers, close: () => closeAll(idlers) }
   },
   entrants: (_quick, { idlers }) =>
     FIELD.map(({ key, label }, index) => ({ key, label, measure: () => idlers[index].end() })),
   verdicts: () => [],
+}
+
+/** @param {Awaited<ReturnType<typeof idle>>[]} idlers */
+async function closeAll(idlers) {
+  for (const idler of idlers) await idler.close()
 }
 
 /** @param {import('../harness/arena.mjs').Servers} servers @param {import('../harness/entrants.mjs').Setup} setup */

@@ -17,7 +17,7 @@ export default {
   entrants: quick =>
     entrants(
       EVERYONE.filter(setup => setup !== PG_BOSS_WORK),
-      arena => measure(arena, quick ? 500 : 2_000),
+      arena => measure(arena, quick ? 300 : 2_000),
     ),
   verdicts: medians => [
     atLeast(
