@@ -2,7 +2,7 @@
 // lease is the right to everything it runs; without that right it starts nothing and stops what runs.
 import { sleep } from '../domain/clock.js'
 import { RedriveError } from '../domain/errors.js'
-import type { JobId, Lease, SessionId } from '../domain/ids.js'
+import type { JobId, SessionId } from '../domain/ids.js'
 import type { ClaimedJob } from '../domain/job.js'
 import { markStarted } from '../ledger/claim.js'
 import { saveProgress } from '../ledger/job.js'
@@ -19,6 +19,7 @@ import { Prefetch } from './prefetch.js'
 import { queueSync } from './queue-sync.js'
 import type { Runtime } from './runtime.js'
 import { createSettler, type Settler } from './settler.js'
+import { type Held, type Running, Slots } from './slots.js'
 
 export interface WorkerOptions {
   /** How it is called in sessions, logs and metrics. */
@@ -30,22 +31,6 @@ export interface WorkerOptions {
   readonly leaseMs: number
   /** How often to look for work when nothing wakes the worker. */
   readonly pollMs: number
-}
-
-interface Lane {
-  readonly definition: AnyJobDefinition
-  /** Running and buffered jobs. */
-  load: number
-}
-
-interface Running {
-  readonly job: ClaimedJob
-  readonly abort: Abort
-}
-
-interface Buffered {
-  readonly job: ClaimedJob
-  readonly fetchedAt: number
 }
 
 /** After work, look again soon: a job committed while its enqueuer saw a busy queue is not announced. */
@@ -62,9 +47,7 @@ export class Worker {
   readonly name: string
   readonly #runtime: Runtime
   readonly #options: WorkerOptions
-  readonly #lanes: Map<string, Lane>
-  readonly #running = new Map<Lease, Running>()
-  readonly #buffer: Buffered[] = []
+  readonly #slots: Slots
   readonly #prefetch = new Prefetch()
   readonly #settler: Settler
   readonly #executor: Executor
@@ -77,7 +60,7 @@ export class Worker {
   #lastFetchAt: number | undefined
   /** When to look for jobs that a failed fetch took. */
   #missedLooksAt: number[] = []
-  #startingBuffered = false
+  #startingWaiting = false
   #waitsForSettler = false
   #stopping: Promise<void> | undefined
   #onQuiet: (() => void) | undefined
@@ -88,7 +71,7 @@ export class Worker {
     this.name = name
     this.#runtime = runtime
     this.#options = options
-    this.#lanes = new Map(definitions.map(definition => [laneKey(definition), { definition, load: 0 }]))
+    this.#slots = new Slots(definitions, options.concurrency)
     const onError = (where: string) => (error: unknown) =>
       announce('error', () => ({ where: `${name}: ${where}`, error }))
     const queues = [...new Set(definitions.map(definition => definition.queue))]
@@ -128,7 +111,7 @@ export class Worker {
     })
     this.#sync = queueSync(runtime, {
       queues,
-      onPaused: queue => this.#giveBackBuffered(queue),
+      onPaused: queue => this.#giveBack(queue),
       onError: onError('queues'),
     })
     this.#pump = loop({ clock, random, step: () => this.#fetch(), onError: onError('fetching') })
@@ -145,7 +128,7 @@ export class Worker {
 
   /** How many jobs it is running now. */
   get active(): number {
-    return this.#running.size
+    return this.#slots.runningCount
   }
 
   /** Milliseconds since it last asked for work and got an answer; undefined before the first time. */
@@ -196,9 +179,9 @@ export class Worker {
   }
 
   #accept(consumer: Consumer, jobs: readonly ClaimedJob[], fetchedAt: number): void {
-    for (const job of jobs) this.#take({ job, fetchedAt })
-    if (this.#stopping !== undefined || !this.#heartbeat.safe || consumer !== this.#consumer) this.#giveBackBuffered()
-    this.#startBuffered()
+    for (const job of jobs) this.#slots.hold(job, fetchedAt)
+    if (this.#stopping !== undefined || !this.#heartbeat.safe || consumer !== this.#consumer) this.#giveBack()
+    this.#startWaiting()
   }
 
   /**
@@ -209,29 +192,15 @@ export class Worker {
     const { clock } = this.#runtime
     const [next] = this.#missedLooksAt
     if (next === undefined || next > clock.monotonic()) return
-    const buffered = this.#buffer.map(({ job }) => job.lease)
-    const known = new Set([...this.#running.keys(), ...buffered, ...this.#settler.leases()])
+    const known = new Set([...this.#slots.leases(), ...this.#settler.leases()])
     const missed = (await consumer.held()).filter(job => !known.has(job.lease))
     this.#missedLooksAt.shift()
     this.#accept(consumer, missed, clock.monotonic())
   }
 
-  /** What there is room for. Claims ahead only what the prefetch says, and not one by one while some are ready. */
   #demand(): { demand: LaneDemand[]; limit: number } {
-    const ready = this.#prefetch.target
-    const room = this.#options.concurrency + ready - this.#running.size - this.#buffer.length
     this.#waitsForSettler = this.#settler.pending > MOST_UNSETTLED
-    if (this.#waitsForSettler) return { demand: [], limit: 0 }
-    if (room < 1 || (this.#buffer.length > 0 && room < ready / 2)) return { demand: [], limit: 0 }
-    const demand: LaneDemand[] = []
-    let total = 0
-    for (const { definition, load } of this.#lanes.values()) {
-      const limit = Math.min(room, definition.concurrency - load)
-      if (limit < 1) continue
-      demand.push({ queue: definition.queue, name: definition.name, limit })
-      total += limit
-    }
-    return { demand, limit: Math.min(room, total) }
+    return this.#waitsForSettler ? { demand: [], limit: 0 } : this.#slots.demand(this.#prefetch.target)
   }
 
   #goOnFetching(): void {
@@ -255,67 +224,49 @@ export class Worker {
     })
   }
 
-  #take(buffered: Buffered): void {
-    this.#buffer.push(buffered)
-    this.#laneOf(buffered.job).load += 1
-  }
-
-  #laneOf(job: ClaimedJob): Lane {
-    return this.#lanes.get(laneKey(job)) as Lane
-  }
-
   /** Nothing is started on a lease that may be gone: after a long pause of this process, others may have the jobs. */
-  #startBuffered(): void {
+  #startWaiting(): void {
     // A handler may end before its start returns: the loop that started it then goes on, instead of one inside it.
-    if (this.#startingBuffered) return
-    this.#startingBuffered = true
-    while (this.#running.size < this.#options.concurrency && this.#heartbeat.safe) {
-      const next = this.#buffer.shift()
+    if (this.#startingWaiting) return
+    this.#startingWaiting = true
+    while (this.#heartbeat.safe) {
+      const next = this.#slots.next()
       if (!next) break
       this.#run(next)
     }
-    this.#startingBuffered = false
+    this.#startingWaiting = false
   }
 
-  #run({ job, fetchedAt }: Buffered): void {
-    const lane = this.#laneOf(job)
-    const abort = new Abort()
-    this.#running.set(job.lease, { job, abort })
-    this.#executor.execute(job, lane.definition, abort, fetchedAt, () => this.#finished(job))
+  #run(held: Held): void {
+    const running = { ...held, abort: new Abort() }
+    this.#slots.start(running)
+    const { job, lane, abort, fetchedAt } = running
+    this.#executor.execute(job, lane.definition, abort, fetchedAt, () => this.#finished(running))
   }
 
-  #finished(job: ClaimedJob): void {
-    this.#running.delete(job.lease)
-    this.#laneOf(job).load -= 1
+  #finished(running: Running): void {
+    this.#slots.finish(running)
     this.#prefetch.jobFinished()
-    if (this.#running.size === 0) this.#onQuiet?.()
+    if (this.#slots.runningCount === 0) this.#onQuiet?.()
     if (this.#stopping !== undefined) return
-    this.#startBuffered()
+    this.#startWaiting()
     this.#pump.nudge()
   }
 
-  #giveBackBuffered(queue?: string): void {
-    const kept: Buffered[] = []
-    for (const buffered of this.#buffer.splice(0)) {
-      if (queue !== undefined && buffered.job.queue !== queue) kept.push(buffered)
-      else this.#giveBack(buffered)
-    }
-    this.#buffer.push(...kept)
-  }
-
-  #giveBack({ job, fetchedAt }: Buffered): void {
-    const lane = this.#laneOf(job)
-    lane.load -= 1
-    const policy = this.#runtime.policies.for(lane.definition.policy, job)
+  /** Gives back what has not started, all or that of one queue. */
+  #giveBack(queue?: string): void {
     const outcome = { type: 'interrupted', started: false } as const
-    this.#executor.settle(job, policy, outcome, { fetchedAt, startedAt: fetchedAt })
+    for (const { job, lane, fetchedAt } of this.#slots.release(queue)) {
+      const policy = this.#runtime.policies.for(lane.definition.policy, job)
+      this.#executor.settle(job, policy, outcome, { fetchedAt, startedAt: fetchedAt })
+    }
   }
 
   #open(session: SessionId): void {
     const { transport } = this.#runtime
     this.#session = session
     void this.#consumer?.close()
-    const lanes = [...this.#lanes.values()].map(({ definition: { queue, name } }) => ({ queue, name }))
+    const lanes = this.#slots.lanes.map(({ definition: { queue, name } }) => ({ queue, name }))
     this.#consumer = transport.consume({ session, lanes, onWake: () => this.#wake() })
     this.#wake()
   }
@@ -326,17 +277,17 @@ export class Worker {
   }
 
   #lapse(reason: string): void {
-    const jobs = [...this.#running.values()]
+    const jobs = this.#slots.running()
     this.#runtime.announce('worker.lapsed', () => ({ worker: this.name, reason, jobs: jobs.map(({ job }) => job.id) }))
     void this.#consumer?.close()
     this.#consumer = undefined
     for (const { abort } of jobs) abort.abort(new RedriveError('LEASE_LOST', `The lease was lost: ${reason}`))
-    this.#giveBackBuffered()
+    this.#giveBack()
   }
 
   #cancel(jobs: readonly { id: JobId; reason: string }[]): void {
     for (const { id, reason } of jobs) {
-      for (const { job, abort } of this.#running.values()) {
+      for (const { job, abort } of this.#slots.running()) {
         if (job.id === id) abort.abort(new RedriveError('CANCEL_REQUESTED', reason))
       }
     }
@@ -356,11 +307,11 @@ export class Worker {
     this.#startup.abort()
     await this.#starting
     const fetching = this.#pump.stop()
-    this.#giveBackBuffered()
+    this.#giveBack()
     await fetching
     await this.#sync.stop()
     await this.#quiet(graceMs)
-    const late = [...this.#running.values()]
+    const late = this.#slots.running()
     for (const { abort } of late) {
       abort.abort(new RedriveError('SHUTTING_DOWN', 'The worker is stopping and its grace time is over'))
     }
@@ -378,12 +329,10 @@ export class Worker {
 
   /** Resolves when nothing runs any more, or after `limitMs`. */
   async #quiet(limitMs: number): Promise<void> {
-    if (this.#running.size === 0) return
+    if (this.#slots.runningCount === 0) return
     const quiet = new AbortController()
     this.#onQuiet = () => quiet.abort()
     await sleep(this.#runtime.clock, limitMs, quiet.signal)
     this.#onQuiet = undefined
   }
 }
-
-const laneKey = ({ queue, name }: { queue: string; name: string }): string => `${queue}\n${name}`
