@@ -1,6 +1,6 @@
 // Everything that comes from outside is bounded, and what is cut shows it. One case for each limit: a new limit does
-// not compile until it is here. Seen red: without `cap` in failureColumns, without maxBytes in toText, with checkKey
-// and checkName passed over.
+// not compile until it is here. Seen red: with larger limits in toText and checkKey, without the mark in cap, and
+// with notes that are not capped.
 import { beforeAll, describe, expect, it } from 'vitest'
 import { cap, LIMITS } from '../../src/domain/limits.js'
 import { DEFAULT_POLICY } from '../../src/domain/policy.js'

@@ -113,8 +113,18 @@ describe('a Redrive opens', () => {
     const { redrive, worker } = await runsOn({ database: pglite as unknown as ForeignClient })
     await worker.stop()
     const later = { delayMs: 60_000 }
-    const kept = await redrive.enqueue(greet, 'bob', { ...later, tx: pglite as unknown as ForeignClient })
-    expect((await redrive.operator.jobs.get(kept.id))?.state).toBe('scheduled')
+    const inTransaction = (rollBack: boolean) =>
+      pglite.transaction(async tx => {
+        const { id } = await redrive.enqueue(greet, 'bob', { ...later, tx: tx as unknown as ForeignClient })
+        if (rollBack) await tx.rollback()
+        return id
+      })
+    await redrive.enqueue(greet, 'bob', later)
+    const kept = await inTransaction(false)
+    await inTransaction(true)
+    expect((await redrive.operator.jobs.get(kept))?.state).toBe('scheduled')
+    const [statistics] = await redrive.operator.queues.statistics()
+    expect(statistics?.scheduled).toBe(2)
     await redrive.close()
     await pglite.close()
   })

@@ -1,4 +1,5 @@
-// Rescue is by lapsed session, never by age. Seen red with rescue by age: `claimed_at < now - lease` in ORPHANS.
+// Rescue is by lapsed session, never by age. Seen red: with ORPHANS that do not ask whether the
+// session has ended.
 import { describe, expect, it } from 'vitest'
 import { renewSession } from '../../src/ledger/session.js'
 import { rescue } from '../../src/runtime/rescuer.js'

@@ -1,6 +1,6 @@
 // A worker that lost its lease aborts what runs and its results are refused; a blocked event loop is no excuse.
-// Seen red: without the abort in Worker.#lapse, without `signal.throwIfAborted()` in runAttempt, and without the lease
-// in FENCED.
+// Seen red: without the abort in Worker.#lapse, without `if (!ended)` before the handler in startAttempt, and without the
+// lease in FENCED.
 import { describe, expect, it } from 'vitest'
 import { isRedriveError } from '../../src/domain/errors.js'
 import { defineJob } from '../../src/runtime/definition.js'

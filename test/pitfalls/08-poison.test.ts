@@ -1,5 +1,6 @@
 // A job that kills its worker is counted apart and buried as poison after three; shutdowns and innocent neighbours never
-// count. Seen red: without `losses >= policy.lostLimit` in decide, and with every orphan blamed in the rescuer.
+// count. Seen red: without `losses >= policy.lostLimit` in decide, with every orphan blamed in the rescuer, and
+// with suspects that run unmarked.
 import { describe, expect, it } from 'vitest'
 import type { JobId } from '../../src/domain/ids.js'
 import { markStarted } from '../../src/ledger/claim.js'

@@ -1,5 +1,5 @@
-// A deploy burns no attempt and strands no job. Seen red: with `started: true` given back as failed, without the
-// give-back of the buffer in Worker.#leave, and without the abort after the grace time.
+// A deploy burns no attempt and strands no job. Seen red: without the refund in deferRow, without the give-back of
+// the buffer in Worker.#leave, and without the abort after the grace time.
 import { describe, expect, it } from 'vitest'
 import type { JobId } from '../../src/domain/ids.js'
 import { defineJob } from '../../src/runtime/definition.js'

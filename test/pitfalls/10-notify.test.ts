@@ -1,5 +1,5 @@
 // NOTIFY serialises commits, so it is sent only when a lane goes from empty to not, and polling is the truth.
-// Seen red: without the NOT EXISTS of the wake, 1000 notifications; without polling, the listen:false worker waits.
+// Seen red: with a WAKE that does not ask whether the lane was empty, and with a worker that does not look again by itself.
 import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { defineJob, openRedrive } from '../../src/index.js'

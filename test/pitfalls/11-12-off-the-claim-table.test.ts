@@ -1,5 +1,5 @@
 // Finished and failed jobs leave the table that claims are made from, so that they cost live work nothing.
-// Seen red: with a COMPLETE that leaves its row behind (RETURNING without DELETE), and a bury that does the same.
+// Seen red: with a COMPLETE, and with a BURY, that selects its row instead of deleting it.
 import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/runtime/definition.js'
 import { bury, cancel } from '../../src/runtime/verdict.js'

@@ -1,5 +1,5 @@
 // A worker goes on fetching after every connection was cut, and a fetch that hangs is given up and announced.
-// Seen red: without the timer of Worker.#withinLimit, and with a loop that ends at its first error.
+// Seen red: without the timer of Worker.#withinLimit, and with a loop that stops at its first error.
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { defineJob, openRedrive } from '../../src/index.js'
 import { administer, freshDatabase } from '../support/databases.js'

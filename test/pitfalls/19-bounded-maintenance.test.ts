@@ -1,5 +1,5 @@
 // Maintenance works in bounded batches, and no statement of ours may run for ever.
-// Seen red: without LIMIT in EXPIRE_DEAD_LETTERS, and without statement_timeout in openPg.
+// Seen red: with a LIMIT a thousand times larger in EXPIRE_DEAD_LETTERS, and without statement_timeout in openPg.
 import { describe, expect, it } from 'vitest'
 import type { Database, Statement } from '../../src/ledger/database.js'
 import { ensureHistoryDays } from '../../src/ledger/retention.js'
