@@ -3,6 +3,7 @@
 import type { JobIdentity } from '../domain/job.js'
 import type { Settlement } from '../domain/settlement.js'
 import { type Database, sql } from './database.js'
+import { intoHistory } from './into-history.js'
 import { BURY_MOVED, buryRow } from './settle/bury.js'
 import { RECORD_INPUT, record } from './settle/record.js'
 import { addToTally } from './settle/tally.js'
@@ -84,5 +85,5 @@ export async function recordInProcess(db: Database, ended: InProcessEnd): Promis
     reason,
     took_ms: tookMs,
   }
-  await db.query(RECORD, [JSON.stringify(rows), db.now(), SHARED_SHARD, JSON.stringify(row)])
+  await intoHistory(db, RECORD, [JSON.stringify(rows), db.now(), SHARED_SHARD, JSON.stringify(row)])
 }

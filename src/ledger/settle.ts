@@ -4,6 +4,7 @@ import type { Decision } from '../domain/decision.js'
 import type { Lease } from '../domain/ids.js'
 import type { Settlement } from '../domain/settlement.js'
 import { type Database, type Statement, sql } from './database.js'
+import { intoHistory } from './into-history.js'
 import { BURY, buryRow } from './settle/bury.js'
 import { CANCEL } from './settle/cancel.js'
 import { COMPLETE, resultRows } from './settle/complete.js'
@@ -52,7 +53,7 @@ export async function settle(db: Database, batch: readonly Settlement[], shard: 
     const leases = listOf(settlements.map(settlement => settlement.lease))
     const ids = listOf(settlements.map(settlement => settlement.id))
     const params = [JSON.stringify(rows(settlements)), db.now(), shard, leases, ids]
-    const written = await db.query<{ lease: string | number }>(statement, params)
+    const written = await intoHistory<{ lease: string | number }>(db, statement, params)
     if (written.length === settlements.length) continue
     const settled = new Set(written.map(row => String(row.lease)))
     for (const settlement of settlements) if (!settled.has(settlement.lease)) refused.add(settlement)
