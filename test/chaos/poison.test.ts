@@ -63,6 +63,8 @@ test('a job whose workers are shut down again and again is not blamed for it', a
   await last.hears('settled')
 
   const books = await booksAt(url)
-  expect(books.entries).toEqual([{ id, place: 'finished', state: 'completed', attempt: 1, lost: 0, interruptions: 4 }])
+  expect(books.entries).toEqual([
+    { id, place: 'finished', state: 'completed', attempt: 1, lost: 0, interruptions: 4, reason: null },
+  ])
   expect(complaints({ ...fleet, ...producer, books })).toEqual([])
 })

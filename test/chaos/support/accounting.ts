@@ -29,7 +29,9 @@ function* places({ books, acknowledged, expected, doubtful = 0, allEnded = true 
   const known = new Set(acknowledged)
   for (const id of known) if (!byId.has(id)) yield `${id} was acknowledged and is nowhere`
   for (const [id, entries] of byId) {
-    const shown = entries.map(({ place, state }) => `${place} (${state})`).join(' and ')
+    const shown = entries
+      .map(({ place, state, reason }) => `${place} (${[state, reason].filter(Boolean).join(': ')})`)
+      .join(' and ')
     if (entries.length > 1) yield `${id} is in ${entries.length} places: ${shown}`
     if (allEnded && entries.some(({ place }) => place === 'live')) yield `${id} has not ended: ${shown}`
     else if (allEnded && !entries.some(({ state }) => state === (expected?.get(id) ?? state)))

@@ -8,6 +8,8 @@ export interface Entry {
   readonly attempt: number
   readonly lost: number
   readonly interruptions: number
+  /** Why it is dead or cancelled. */
+  readonly reason: string | null
 }
 
 export interface Books {
@@ -17,11 +19,11 @@ export interface Books {
 }
 
 export const ENTRIES = `
-  SELECT id::text, 'live' AS place, state::text, attempt, lost::integer, interruptions FROM redrive.job
+  SELECT id::text, 'live' AS place, state::text, attempt, lost::integer, interruptions, NULL AS reason FROM redrive.job
   UNION ALL
-  SELECT id::text, 'finished', state::text, attempt, lost::integer, interruptions FROM redrive.finished_job
+  SELECT id::text, 'finished', state::text, attempt, lost::integer, interruptions, reason FROM redrive.finished_job
   UNION ALL
-  SELECT id::text, 'dead letter', 'dead', total_attempts, lost::integer, 0 FROM redrive.dead_letter
+  SELECT id::text, 'dead letter', 'dead', total_attempts, lost::integer, 0, reason FROM redrive.dead_letter
   WHERE status IN ('pending', 'permanently_failed')`
 
 export const TALLY = `
