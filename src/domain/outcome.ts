@@ -13,6 +13,6 @@ export type Outcome =
   | { readonly type: 'snoozed'; readonly delayMs: number }
   | { readonly type: 'cancelled'; readonly reason: string }
   | { readonly type: 'timed_out'; readonly failure: Failure }
-  /** Stopped by our own shutdown, or never started: `started` tells which. */
-  | { readonly type: 'interrupted'; readonly started: boolean }
+  /** Stopped by us, not by itself: at shutdown, or because the lease was lost; or never started. */
+  | { readonly type: 'interrupted'; readonly started: boolean; readonly leaseLost?: boolean }
   | { readonly type: 'lost'; readonly failure: Failure }

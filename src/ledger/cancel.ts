@@ -25,10 +25,14 @@ const ASK_ACTIVE = sql`
 
 const SHARED_SHARD = 0
 
+/** False: it runs, or has ended. */
+export async function cancelIdle(db: Queryable, id: JobId, reason: string): Promise<boolean> {
+  return (await db.query(CANCEL_IDLE, [id, db.now(), SHARED_SHARD, reason])).length > 0
+}
+
 /** `none`: it is neither waiting nor running. */
 export async function cancelJob(db: Queryable, id: JobId, reason: string): Promise<'cancelled' | 'requested' | 'none'> {
-  const cancelled = await db.query(CANCEL_IDLE, [id, db.now(), SHARED_SHARD, reason])
-  if (cancelled.length > 0) return 'cancelled'
+  if (await cancelIdle(db, id, reason)) return 'cancelled'
   const asked = await db.query(ASK_ACTIVE, [id, db.now(), reason])
   return asked.length > 0 ? 'requested' : 'none'
 }

@@ -95,14 +95,15 @@ const BURY_EXHAUSTED = sql`
 
 const SHARED_SHARD = '0'
 
-/** Buries them, as long as they still wait for the same retry; returns how many. The attempt itself is on record. */
+/** Buries them, as long as they still wait for the same retry; returns which. The attempt itself is on record. */
 export async function buryExhausted(
   db: Database,
   deaths: readonly (Omit<Settlement, 'lease'> & { attempt: number })[],
-): Promise<number> {
+): Promise<JobId[]> {
   const rows = deaths.map(({ attempt, ...death }) => {
     const { lease: _, ...row } = buryRow({ ...death, lease: '' as Settlement['lease'] })
     return { ...row, attempt }
   })
-  return (await db.query(BURY_EXHAUSTED, [JSON.stringify(rows), db.now(), SHARED_SHARD])).length
+  const buried = await db.query<{ id: JobId }>(BURY_EXHAUSTED, [JSON.stringify(rows), db.now(), SHARED_SHARD])
+  return buried.map(({ id }) => id)
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../domain/clock.js'
 import { invalid, isRedriveError, RedriveError } from '../domain/errors.js'
 import { type Database, type ForeignClient, sql } from './database.js'
 import { adoptPg, openPg } from './databases/pg.js'
-import { openPGlite } from './databases/pglite.js'
+import { adoptPGlite, isPGlite, openPGlite } from './databases/pglite.js'
 
 /** A URL, ':memory:', a `pg.Pool`, anything with query(text, params); undefined: embedded, on disk. */
 export type DatabaseChoice = string | ForeignClient | { connect: unknown; query: unknown } | undefined
@@ -25,7 +25,8 @@ export async function openDatabase(choice: DatabaseChoice, options: OpenOptions)
   if (choice === ':memory:') return openPGlite(':memory:', options)
   if (typeof choice === 'string') return reachable(openPg(checkUrl(choice), options), choice)
   if (typeof choice === 'object' && choice !== null && typeof choice.query === 'function') {
-    return reachable(adoptPg(choice as ForeignClient, options), undefined)
+    const db = isPGlite(choice) ? adoptPGlite(choice, options) : adoptPg(choice as ForeignClient, options)
+    return reachable(db, undefined)
   }
   throw invalid('database', typeof choice, ALLOWED)
 }

@@ -42,10 +42,15 @@ const FOLD_TALLY = sql`
       failed = tally.failed + excluded.failed, dead = tally.dead + excluded.dead`
 
 /** Removes finished jobs of days before the last `keepDays` whole ones; returns how many jobs. */
-export async function dropHistory(db: Database, keepDays: number, batch: number): Promise<number> {
+export async function dropHistory(
+  db: Database,
+  keepDays: number,
+  batch: number,
+  between: () => Promise<void> = async () => {},
+): Promise<number> {
   await db.query(FOLD_TALLY)
   await db.query(DROP_DAYS, [db.now(), keepDays])
-  await inBatches(batch, async () => (await db.query(DELETE_STRAYS, [db.now(), keepDays, batch])).length)
+  await inBatches(batch, async () => (await db.query(DELETE_STRAYS, [db.now(), keepDays, batch])).length, between)
   const [forgotten] = await db.query<{ jobs: string | number }>(FORGET_DAYS, [db.now(), keepDays])
   return Number(forgotten?.jobs)
 }
@@ -85,8 +90,11 @@ const FORGET_RUNS = sql`
     SELECT id FROM redrive.recovery_run WHERE status <> 'running' AND ${AGED('finished_at')} ORDER BY id LIMIT $3::integer))
   RETURNING 1`
 
-const forget = (statement: Statement) => (db: Database, ageMs: number, batch: number) =>
-  inBatches(batch, async () => (await db.query(statement, [db.now(), ageMs, batch])).length)
+/** `between`: called after each batch, for whoever must show that it is alive. */
+const forget =
+  (statement: Statement) =>
+  (db: Database, ageMs: number, batch: number, between: () => Promise<void> = async () => {}) =>
+    inBatches(batch, async () => (await db.query(statement, [db.now(), ageMs, batch])).length, between)
 
 export const forgetAttempts = forget(FORGET_ATTEMPTS)
 export const expireDeadLetters = forget(EXPIRE_DEAD_LETTERS)
@@ -110,22 +118,23 @@ const CLEAN_FINISHED = sql`
   )
   SELECT id FROM removed`
 
-/** Removes a queue's finished jobs that ended longer than `graceMs` ago. */
-export function cleanFinished(
-  db: Database,
+/** Removes a batch of a queue's finished jobs that ended longer than `graceMs` ago; returns how many. */
+export async function cleanFinished(
+  db: Queryable,
   queue: string,
   state: FinishedState,
   graceMs: number,
   batch: number,
 ): Promise<number> {
-  return inBatches(batch, async () => (await db.query(CLEAN_FINISHED, [db.now(), graceMs, batch, queue, state])).length)
+  return (await db.query(CLEAN_FINISHED, [db.now(), graceMs, batch, queue, state])).length
 }
 
-async function inBatches(batch: number, remove: () => Promise<number>): Promise<number> {
+async function inBatches(batch: number, remove: () => Promise<number>, between: () => Promise<void>): Promise<number> {
   let total = 0
   for (;;) {
     const removed = await remove()
     total += removed
     if (removed < batch) return total
+    await between()
   }
 }

@@ -88,13 +88,16 @@ export function deadLetters(desk: Desk) {
       const redriven: JobId[] = []
       const conflicts: JobId[] = []
       for (let start = 0; start < ids.length; start += BATCH) {
-        const done = await redriveMany(db, ids.slice(start, start + BATCH), channel)
+        const done = await db.transaction(async tx => {
+          const batch = await redriveMany(tx, ids.slice(start, start + BATCH), channel)
+          const after = { redriven: batch.redriven.length, conflicts: batch.conflicts.length }
+          await writeAudit(tx, { ...entry('retry many', JSON.stringify(selection).slice(0, 500), acting), after })
+          return batch
+        })
         redriven.push(...done.redriven)
         conflicts.push(...done.conflicts)
         for (const queue of done.queues) desk.wake(queue)
       }
-      const after = { redriven: redriven.length, conflicts: conflicts.length }
-      await writeAudit(db, { ...entry('retry many', JSON.stringify(selection).slice(0, 500), acting), after })
       return { redriven, conflicts }
     },
 

@@ -3,6 +3,7 @@ import { invalid } from '../domain/errors.js'
 import { LIMITS } from '../domain/limits.js'
 import type { PolicyOverride } from '../domain/policy.js'
 import { writeAudit } from '../ledger/audit.js'
+import type { Queryable } from '../ledger/database.js'
 import { removeDeadLetters } from '../ledger/dead-letter-change.js'
 import {
   pauseQueue,
@@ -77,37 +78,44 @@ export function queues(desk: Desk) {
       if (!(Number.isInteger(graceMs) && graceMs >= 0 && graceMs <= LIMITS.delayMs)) {
         throw invalid('graceMs', graceMs, `milliseconds from 0 to ${LIMITS.delayMs}`)
       }
-      const removed = await clean(queue, status, graceMs, includeOpen)
-      await writeAudit(db, { ...entry('clean', queue, acting), after: { status, graceMs, includeOpen, removed } })
-      return { removed }
+      const removeBatch = remover(queue, { status, graceMs, includeOpen })
+      let removed = 0
+      for (;;) {
+        // Each batch with its audit row: whatever happens in between, nothing is gone without one (invariant 8).
+        const count = await db.transaction(async tx => {
+          const batch = await removeBatch(tx)
+          const after = { status, graceMs, includeOpen, removed: batch }
+          if (batch > 0) await writeAudit(tx, { ...entry('clean', queue, acting), after })
+          return batch
+        })
+        removed += count
+        if (count === 0) return { removed }
+      }
     },
   }
+}
 
-  async function clean(queue: string, status: CleanOptions['status'], graceMs: number, includeOpen: boolean) {
-    switch (status) {
-      case 'completed':
-      case 'cancelled':
-        return cleanFinished(db, queue, status, graceMs, BATCH)
-      case 'dead':
-        return cleanDead(queue, graceMs, includeOpen)
-      default:
-        throw invalid('status', status, 'one of completed, cancelled, dead')
-    }
-  }
-
-  async function cleanDead(queue: string, graceMs: number, includeOpen: boolean): Promise<number> {
-    const statuses = ['recovered', 'permanently_failed', ...(includeOpen ? (['pending'] as const) : [])] as const
-    let removed = 0
-    for (const status of statuses) {
-      for (;;) {
-        const ids = await freeze(db, { queue, status, diedBeforeMs: graceMs }, BATCH)
-        removed += (await removeDeadLetters(db, ids)).length
-        if (ids.length < BATCH) break
+/** Removes one batch of ended jobs; returns how many, 0 when there are no more. */
+function remover(queue: string, { status, graceMs, includeOpen }: Required<CleanOptions>) {
+  switch (status) {
+    case 'completed':
+    case 'cancelled':
+      return (tx: Queryable) => cleanFinished(tx, queue, status, graceMs, BATCH)
+    case 'dead':
+      return async (tx: Queryable) => {
+        const statuses = includeOpen ? [...RESOLVED, 'pending' as const] : RESOLVED
+        for (const closed of statuses) {
+          const ids = await freeze(tx, { queue, status: closed, diedBeforeMs: graceMs }, BATCH)
+          if (ids.length > 0) return (await removeDeadLetters(tx, ids)).length
+        }
+        return 0
       }
-    }
-    return removed
+    default:
+      throw invalid('status', status, 'one of completed, cancelled, dead')
   }
 }
+
+const RESOLVED = ['recovered', 'permanently_failed'] as const
 
 export type Queues = ReturnType<typeof queues>
 

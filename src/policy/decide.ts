@@ -32,9 +32,12 @@ export function decide(situation: Situation): Decision {
         reason: `snoozed by its handler for ${seconds(outcome.delayMs)}; no attempt spent`,
       }
     case 'interrupted':
-      return outcome.started
-        ? { type: 'return', cause: 'interruption', delayMs: 0, reason: 'its worker shut down; no attempt spent' }
-        : { type: 'return', cause: 'none', delayMs: 0, reason: 'given back before it started; no attempt spent' }
+      return {
+        type: 'return',
+        cause: outcome.started ? 'interruption' : 'none',
+        delayMs: 0,
+        reason: `${interruption(outcome)}; no attempt spent`,
+      }
     case 'lost':
       return afterLoss(situation, outcome.failure)
     case 'failed':
@@ -81,6 +84,11 @@ function afterFailure(situation: Situation, failure: Failure): Decision {
 /** Death, or a plain end where the policy keeps no dead letters. */
 function end({ policy }: Situation, reason: string): Decision {
   return policy.deadLetter ? { type: 'bury', reason } : { type: 'cancel', reason: `${reason}; dead letters are off` }
+}
+
+function interruption({ started, leaseLost }: Extract<Outcome, { type: 'interrupted' }>): string {
+  if (!started) return 'given back before it started'
+  return leaseLost ? 'its worker lost its lease' : 'its worker shut down'
 }
 
 const seconds = (ms: number): string => (ms < 1_000 ? `${Math.round(ms)} ms` : `${Math.round(ms / 100) / 10} s`)

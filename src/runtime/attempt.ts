@@ -102,7 +102,8 @@ function ofVerdict(verdict: Verdict, input: AttemptInput): Outcome {
 function ofAbort(reason: unknown, input: AttemptInput): Outcome {
   if (isRedriveError(reason, 'TIMED_OUT')) return { type: 'timed_out', failure: classify(reason, about(input)) }
   if (isRedriveError(reason, 'CANCEL_REQUESTED')) return { type: 'cancelled', reason: reason.message }
-  return { type: 'interrupted', started: true }
+  const leaseLost = isRedriveError(reason, 'LEASE_LOST')
+  return { type: 'interrupted', started: true, ...(leaseLost && { leaseLost }) }
 }
 
 const about = ({ definition, job, clock }: AttemptInput): ClassifyContext => ({

@@ -31,13 +31,13 @@ export async function tidy(
   showLife: () => Promise<void>,
 ): Promise<{ cleaned: number; expired: number }> {
   await ensureHistoryDays(db, DAYS_AHEAD)
-  const cleaned = await dropHistory(db, retention.finishedDays, BATCH)
+  const cleaned = await dropHistory(db, retention.finishedDays, BATCH, showLife)
   await showLife()
-  const expired = await expireDeadLetters(db, retention.resolvedDeadLetterDays * DAY_MS, BATCH)
+  const expired = await expireDeadLetters(db, retention.resolvedDeadLetterDays * DAY_MS, BATCH, showLife)
   await showLife()
-  await forgetAttempts(db, retention.finishedDays * DAY_MS, BATCH)
+  await forgetAttempts(db, retention.finishedDays * DAY_MS, BATCH, showLife)
   await showLife()
-  await forgetSessions(db, SESSIONS_KEPT_MS, BATCH)
-  await forgetRuns(db, RUNS_KEPT_MS, BATCH)
+  await forgetSessions(db, SESSIONS_KEPT_MS, BATCH, showLife)
+  await forgetRuns(db, RUNS_KEPT_MS, BATCH, showLife)
   return { cleaned, expired }
 }

@@ -1,7 +1,7 @@
 // The recovery run: rescue jobs of dead workers, release retries that are due, bury the exhausted, remove what is past
 // its retention. Every five minutes by whichever process gets there first, and on demand; each run is on record.
 // Between runs, lapsed sessions are looked for every second, so that a dead worker's jobs wait for its lease only.
-import { cancelAsked } from '../ledger/cancel.js'
+import { cancelAsked, cancelIdle } from '../ledger/cancel.js'
 import { buryExhausted, exhausted } from '../ledger/exhausted.js'
 import {
   finishRun,
@@ -13,6 +13,7 @@ import {
   startRun,
 } from '../ledger/recovery-run.js'
 import { decide } from '../policy/decide.js'
+import { announceEnd } from './announce-end.js'
 import { type Retention, tidy } from './janitor.js'
 import { type Loop, loop } from './loop.js'
 import { promoteAll } from './promoter.js'
@@ -124,14 +125,21 @@ export class Recovery {
   }
 
   async #buryExhausted(): Promise<number> {
-    const { db, policies, random } = this.#runtime
+    const { db, policies, random, announce } = this.#runtime
     await followQueues(this.#runtime)
-    const deaths = (await exhausted(db, EXHAUSTED_BATCH)).flatMap(({ job, lastFailure }) => {
+    const ends = (await exhausted(db, EXHAUSTED_BATCH)).map(({ job, lastFailure }) => {
       const outcome = { type: 'failed', failure: lastFailure } as const
       const decision = decide({ outcome, job, policy: policies.for({}, job), now: job.firstClaimedAt, random })
-      return decision.type === 'bury' ? [{ id: job.id, attempt: job.attempt, outcome, decision }] : []
+      return { id: job.id, attempt: job.attempt, job, outcome, decision }
     })
-    return deaths.length > 0 ? buryExhausted(db, deaths) : 0
+    // A policy that keeps no dead letters ends them as cancelled.
+    for (const { id, decision } of ends) if (decision.type === 'cancel') await cancelIdle(db, id, decision.reason)
+    const deaths = ends.filter(({ decision }) => decision.type === 'bury')
+    const buried = new Set(deaths.length > 0 ? await buryExhausted(db, deaths) : [])
+    for (const { id, job, outcome, decision } of deaths) {
+      if (buried.has(id)) announceEnd(announce, job, { outcome, decision, worker: this.#options.worker, durationMs: 0 })
+    }
+    return buried.size
   }
 }
 

@@ -61,7 +61,8 @@ export function createSettler({ settle, instead, clock, random, onError, onWritt
     const items = waiting.splice(0, LARGEST_BATCH)
     inFlight += items.length
     flying.add(items)
-    await writeAll(items, lane)
+    // A batch of one sort is one statement: it is written whole or not at all, and tried again as such.
+    for (const group of bySort(items)) await writeAll(group, lane)
     flying.delete(items)
     inFlight -= items.length
     freeLanes.push(lane)
@@ -127,6 +128,17 @@ export function createSettler({ settle, instead, clock, random, onError, onWritt
       givenUp.abort()
     },
   }
+}
+
+const bySort = (items: readonly Item[]): Item[][] => {
+  const groups = new Map<string, Item[]>()
+  for (const item of items) {
+    const { type } = item.settlement.decision
+    const group = groups.get(type)
+    if (group) group.push(item)
+    else groups.set(type, [item])
+  }
+  return [...groups.values()]
 }
 
 /** Postgres says that the data itself is the trouble: classes 22 (data), 23 (constraint) and 54 (limits). */

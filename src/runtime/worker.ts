@@ -193,7 +193,7 @@ export class Worker {
     const [next] = this.#missedLooksAt
     if (next === undefined || next > clock.monotonic()) return
     const known = new Set([...this.#slots.leases(), ...this.#settler.leases()])
-    const missed = (await consumer.held()).filter(job => !known.has(job.lease))
+    const missed = (await this.#withinLimit(consumer.held())).filter(job => !known.has(job.lease))
     this.#missedLooksAt.shift()
     this.#accept(consumer, missed, clock.monotonic())
   }

@@ -23,9 +23,18 @@ export function stderrLogger(level: LogLevel, clock: Clock): Logger {
   const at = (name: Exclude<LogLevel, 'silent'>) => (fields: Record<string, unknown>, message: string) => {
     if (LOG_LEVELS.indexOf(name) < least) return
     const time = new Date(clock.now()).toISOString()
-    process.stderr.write(`${JSON.stringify({ time, level: name, msg: message, ...fields })}\n`)
+    process.stderr.write(`${line({ time, level: name, msg: message, ...fields })}\n`)
   }
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}
+
+/** A log line never fails its writer: what JSON cannot say is said as text. */
+function line(fields: Record<string, unknown>): string {
+  try {
+    return JSON.stringify(fields, (_key, value) => (typeof value === 'bigint' ? String(value) : value))
+  } catch {
+    return JSON.stringify(Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, String(value)])))
+  }
 }
 
 /** A handler's own log: the same logger, with the job's ids on every line. */

@@ -52,6 +52,8 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   )
 
+export const isPGlite = (value: object): value is PGlite => value instanceof PGlite
+
 /** An embedded database that belongs to the caller: used, never closed. Several schemas can share one. */
 export const adoptPGlite = (db: PGlite, options: PGliteOptions): Database => ({
   ...embedded(db, options, undefined),

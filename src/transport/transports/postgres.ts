@@ -52,7 +52,8 @@ export function postgresTransport(db: Database): PostgresTransport {
     }
     const [only] = lanes
     if (tx) return on(db.within(tx))
-    return only && lanes.length === 1 ? enqueue(db, only, channel) : db.transaction(on)
+    const oneStatement = lanes.length === 1 && (jobs.length === 1 || jobs.every(job => job.uniqueKey === undefined))
+    return only && oneStatement ? enqueue(db, only, channel) : db.transaction(on)
   }
 
   return {
@@ -76,7 +77,8 @@ export function postgresTransport(db: Database): PostgresTransport {
     },
     async settle(batch, by) {
       const refused = await settle(db, batch, settlingShard(by.session, by.lane))
-      if (refused.length > 0) await recordStale(db, refused)
+      // A note for people: failing to write it must not look like failing to settle.
+      if (refused.length > 0) await recordStale(db, refused).catch(() => {})
       return refused
     },
     depth: queue => waitingIn(db, queue),
