@@ -2,8 +2,8 @@
 import pg from 'pg'
 import { sleep } from './clock.mjs'
 
-/** A backend tells its counters at the latest when it ends. */
-const ENDED_AFTER_MS = 200
+const LOOK_MS = 20
+const LIMIT_MS = 10_000
 
 export class Meter {
   /** @param {pg.Client} client */
@@ -25,15 +25,26 @@ export class Meter {
   }
 
   /**
-   * Every update and delete leaves a dead tuple behind, whether or not a vacuum has been there since. To be asked when the
-   * contestant's processes are closed.
+   * Every update and delete leaves a dead tuple behind, whether or not a vacuum has been there since. A backend tells its
+   * counters at the latest when it ends, so this waits until the contestant's have all ended: close it first.
    */
   async deadTuples() {
-    await sleep(ENDED_AFTER_MS)
+    for (let waitedMs = 0; (await this.#othersConnected()) > 0; waitedMs += LOOK_MS) {
+      if (waitedMs > LIMIT_MS) throw new Error('its connections did not end, so its dead tuples are not known')
+      await sleep(LOOK_MS)
+    }
     const { rows } = await this.client.query(
       'SELECT coalesce(sum(n_tup_upd + n_tup_del), 0)::float8 AS tuples FROM pg_stat_user_tables',
     )
     return Number(rows[0].tuples)
+  }
+
+  async #othersConnected() {
+    const { rows } = await this.client.query(
+      `SELECT count(*)::int AS count FROM pg_stat_activity
+       WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'`,
+    )
+    return rows[0].count
   }
 
   /** Transactions so far in this database, its own included. */
