@@ -10,9 +10,11 @@ export class Prefetch {
   #perMs = 0
   #roundTripMs = 0
 
-  /** How many to hold ready. */
-  get target(): number {
-    return Math.min(MOST, Math.floor(this.#perMs * this.#roundTripMs * 2))
+  /** How many to hold ready. What was fast and ends no more counts as slow, the longer the more. */
+  target(now: number): number {
+    const sinceMs = this.#since === undefined ? 0 : now - this.#since
+    const perMs = sinceMs > this.#roundTripMs ? Math.min(this.#perMs, this.#finished / sinceMs) : this.#perMs
+    return Math.min(MOST, Math.floor(perMs * this.#roundTripMs * 2))
   }
 
   jobFinished(): void {

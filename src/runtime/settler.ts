@@ -36,6 +36,8 @@ interface Item {
 
 const LANES = 2
 const LARGEST_BATCH = 1_000
+/** A second lane opens only for so many: a statement costs much the same for ten ends as for a hundred. */
+const WORTH_A_LANE = 500
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2_000
 
@@ -53,7 +55,12 @@ export function createSettler({ settle, instead, clock, random, onError, onWritt
     scheduled = true
     clock.soon(() => {
       scheduled = false
-      while (waiting.length > 0 && freeLanes.length > 0) void flush(freeLanes.pop() as number)
+      while (
+        waiting.length > 0 &&
+        (freeLanes.length === LANES || (freeLanes.length > 0 && waiting.length >= WORTH_A_LANE))
+      ) {
+        void flush(freeLanes.pop() as number)
+      }
     })
   }
 

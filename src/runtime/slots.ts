@@ -48,6 +48,11 @@ export class Slots {
     return this.#waiting.length - this.#first
   }
 
+  /** Since when the first of the waiting has been here. */
+  waitedSince(): number {
+    return this.#waiting[this.#first]?.fetchedAt ?? Number.POSITIVE_INFINITY
+  }
+
   running(): Running[] {
     return [...this.#running.values()]
   }

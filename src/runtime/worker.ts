@@ -39,6 +39,8 @@ const FIRST_LOOK_MS = 25
 const FETCH_LIMIT_MS = 45_000
 /** A fetch that failed may still take jobs for so long: no statement takes longer. */
 const LATE_CLAIM_MS = 60_000
+/** A job that was claimed ahead and has waited here so long is better off with a worker that is free. */
+const LONGEST_WAIT_HERE_MS = 1_000
 const DRAIN_LIMIT_MS = 10_000
 /** With so many ends unwritten the ledger is behind or away: fetch no more. */
 const MOST_UNSETTLED = 5_000
@@ -60,7 +62,7 @@ export class Worker {
   #lastFetchAt: number | undefined
   /** When to look for jobs that a failed fetch took. */
   #missedLooksAt: number[] = []
-  #startingWaiting = false
+  #startsSoon = false
   #waitsForSettler = false
   #stopping: Promise<void> | undefined
   #onQuiet: (() => void) | undefined
@@ -165,6 +167,7 @@ export class Worker {
     const consumer = this.#consumer
     if (!consumer || !this.#heartbeat.safe) return this.#options.pollMs
     await this.#takeMissed(consumer)
+    if (this.#slots.waitedSince() < clock.monotonic() - LONGEST_WAIT_HERE_MS) this.#giveBack()
     const { demand, limit } = this.#demand()
     if (limit < 1) return this.#options.pollMs
     const askedAt = clock.monotonic()
@@ -200,7 +203,9 @@ export class Worker {
 
   #demand(): { demand: LaneDemand[]; limit: number } {
     this.#waitsForSettler = this.#settler.pending > MOST_UNSETTLED
-    return this.#waitsForSettler ? { demand: [], limit: 0 } : this.#slots.demand(this.#prefetch.target)
+    return this.#waitsForSettler
+      ? { demand: [], limit: 0 }
+      : this.#slots.demand(this.#prefetch.target(this.#runtime.clock.monotonic()))
   }
 
   #goOnFetching(): void {
@@ -226,15 +231,22 @@ export class Worker {
 
   /** Nothing is started on a lease that may be gone: after a long pause of this process, others may have the jobs. */
   #startWaiting(): void {
-    // A handler may end before its start returns: the loop that started it then goes on, instead of one inside it.
-    if (this.#startingWaiting) return
-    this.#startingWaiting = true
+    this.#startsSoon = false
     while (this.#heartbeat.safe) {
       const next = this.#slots.next()
-      if (!next) break
+      if (!next) return
       this.#run(next)
     }
-    this.#startingWaiting = false
+  }
+
+  /**
+   * Not at once: handlers that end in the same turn would otherwise call each other's successors for as long as any
+   * wait here, and neither the next claim nor what is settled would get its turn.
+   */
+  #startWaitingSoon(): void {
+    if (this.#startsSoon || this.#slots.waitingCount === 0) return
+    this.#startsSoon = true
+    this.#runtime.clock.soon(() => this.#startWaiting())
   }
 
   #run(held: Held): void {
@@ -249,7 +261,7 @@ export class Worker {
     this.#prefetch.jobFinished()
     if (this.#slots.runningCount === 0) this.#onQuiet?.()
     if (this.#stopping !== undefined) return
-    this.#startWaiting()
+    this.#startWaitingSoon()
     this.#pump.nudge()
   }
 

@@ -2,40 +2,50 @@
 import { describe, expect, it } from 'vitest'
 import { Prefetch } from '../../src/runtime/prefetch.js'
 
-/** A worker that finishes so many jobs in each millisecond, with claims that take so long. */
-function working(fetches: number, { perMs, roundTripMs }: { perMs: number; roundTripMs: number }): Prefetch {
+/** A worker that finishes so many jobs in each millisecond, with claims that take so long; and when it last claimed. */
+function working(fetches: number, { perMs, roundTripMs }: { perMs: number; roundTripMs: number }) {
   const prefetch = new Prefetch()
-  for (let nth = 0, now = 0; nth < fetches; nth += 1) {
+  let now = 0
+  for (let nth = 0; nth < fetches; nth += 1) {
     prefetch.fetched(now, now + roundTripMs)
     now += roundTripMs
     for (let job = 0; job < Math.round(perMs * roundTripMs); job += 1) prefetch.jobFinished()
   }
-  return prefetch
+  return { prefetch, now }
 }
+
+const targetOf = ({ prefetch, now }: ReturnType<typeof working>) => prefetch.target(now)
 
 describe('claiming ahead', () => {
   it('starts with nothing: what is not known to be fast is left for others', () => {
-    expect(new Prefetch().target).toBe(0)
-    expect(working(1, { perMs: 50, roundTripMs: 10 }).target).toBe(0)
+    expect(new Prefetch().target(0)).toBe(0)
+    expect(targetOf(working(1, { perMs: 50, roundTripMs: 10 }))).toBe(0)
   })
 
   it('claims nothing ahead for handlers that are slower than the round trip', () => {
-    expect(working(50, { perMs: 0.01, roundTripMs: 5 }).target).toBe(0)
+    expect(targetOf(working(50, { perMs: 0.01, roundTripMs: 5 }))).toBe(0)
   })
 
   it('claims about two round trips of work ahead for fast handlers', () => {
-    const { target } = working(50, { perMs: 20, roundTripMs: 5 })
+    const target = targetOf(working(50, { perMs: 20, roundTripMs: 5 }))
     expect(target).toBeGreaterThanOrEqual(180)
     expect(target).toBeLessThanOrEqual(200)
   })
 
   it('never claims more than a thousand ahead', () => {
-    expect(working(50, { perMs: 1_000, roundTripMs: 100 }).target).toBe(1_000)
+    expect(targetOf(working(50, { perMs: 1_000, roundTripMs: 100 }))).toBe(1_000)
   })
 
   it('forgets how fast it was when work becomes slow', () => {
-    const prefetch = working(50, { perMs: 20, roundTripMs: 5 })
+    const { prefetch } = working(50, { perMs: 20, roundTripMs: 5 })
     for (let now = 1_000; now < 41_000; now += 1_000) prefetch.fetched(now, now + 5)
-    expect(prefetch.target).toBe(0)
+    expect(prefetch.target(41_000)).toBe(0)
+  })
+
+  it('claims nothing ahead while jobs that were fast do not end any more, even before the next claim', () => {
+    const { prefetch, now } = working(50, { perMs: 20, roundTripMs: 5 })
+    prefetch.fetched(now, now + 5)
+    expect(prefetch.target(now + 5)).toBeGreaterThan(100)
+    expect(prefetch.target(now + 500)).toBe(0)
   })
 })

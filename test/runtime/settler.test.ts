@@ -43,24 +43,31 @@ describe('the settler', () => {
     expect(await Promise.all(told)).toEqual([true, true, true])
   })
 
-  it('gathers what ends while both of its lanes are busy, and writes it as soon as one is free', async () => {
+  it('gathers what ends while a batch is being written, and writes it as soon as that is done', async () => {
     const { clock, settler, flushes, flush } = story()
     void settler.settle(end('a'))
     await clock.advance(0)
-    void settler.settle(end('b'))
-    await clock.advance(0)
-    expect(new Set(flushes.map(({ lane }) => lane)).size).toBe(2)
-    const late = [settler.settle(end('c')), settler.settle(end('d'))]
+    const late = [settler.settle(end('b')), settler.settle(end('c'))]
     await clock.advance(60_000)
-    void settler.settle(end('e'))
+    void settler.settle(end('d'))
     await clock.advance(0)
-    expect(flushes).toHaveLength(2)
-    expect(settler.pending).toBe(5)
+    expect(flushes).toHaveLength(1)
+    expect(settler.pending).toBe(4)
+    flush(0).gate.open([])
+    await clock.advance(0)
+    expect(flush(1)).toMatchObject({ names: ['b', 'c', 'd'] })
     flush(1).gate.open([])
-    await clock.advance(0)
-    expect(flush(2)).toMatchObject({ names: ['c', 'd', 'e'], lane: flush(1).lane })
-    flush(2).gate.open([])
     expect(await Promise.all(late)).toEqual([true, true])
+  })
+
+  it('opens a second lane when many wait, and no third', async () => {
+    const { clock, settler, flushes } = story()
+    void settler.settle(end('a'))
+    await clock.advance(0)
+    for (let nth = 0; nth < 2_000; nth += 1) void settler.settle(end(`late ${nth}`))
+    await clock.advance(0)
+    expect(flushes.map(({ names }) => names.length)).toEqual([1, 1_000])
+    expect(new Set(flushes.map(({ lane }) => lane)).size).toBe(2)
   })
 
   it('tells who was refused: that job belongs to someone else now', async () => {
