@@ -1,5 +1,6 @@
 // What the ledger says about every job, read with plain SQL on a connection that no chaos touches.
 import { administer } from '../../support/databases.js'
+import type { Child } from './child.js'
 
 export interface Entry {
   readonly id: string
@@ -47,4 +48,11 @@ export async function liveStates(url: string): Promise<Record<string, number>> {
 export async function liveJobs(url: string): Promise<number> {
   const [row] = (await administer(url, 'SELECT count(*)::integer AS jobs FROM redrive.job')) as { jobs: number }[]
   return row?.jobs ?? 0
+}
+
+/** Jobs that a worker, the only one, holds and has not started. */
+export async function claimedAhead(url: string, worker: Child): Promise<string[]> {
+  const rows = await administer(url, "SELECT id::text FROM redrive.job WHERE state = 'active'")
+  const started = new Set(worker.told.flatMap(news => (news.event === 'started' ? [news.id] : [])))
+  return (rows as { id: string }[]).map(({ id }) => id).filter(id => !started.has(id))
 }
