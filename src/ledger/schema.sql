@@ -222,7 +222,9 @@ CREATE TABLE redrive.dead_letter (
   CONSTRAINT dead_letter_resolved CHECK (((resolved_at IS NOT NULL) = (status = ANY (ARRAY['recovered'::redrive.recovery_status, 'permanently_failed'::redrive.recovery_status]))))
 );
 CREATE INDEX dead_letter_by_status ON redrive.dead_letter USING btree (status, seq);
-CREATE INDEX dead_letter_by_queue ON redrive.dead_letter USING btree (queue, status, kind, seq);
+CREATE INDEX dead_letter_by_seq ON redrive.dead_letter USING btree (seq);
+CREATE INDEX dead_letter_by_queue ON redrive.dead_letter USING btree (queue, seq);
+CREATE INDEX dead_letter_counts ON redrive.dead_letter USING btree (queue, status, kind);
 CREATE INDEX dead_letter_by_kind ON redrive.dead_letter USING btree (kind, seq);
 CREATE INDEX dead_letter_by_fingerprint ON redrive.dead_letter USING btree (fingerprint, seq);
 CREATE INDEX dead_letter_by_service ON redrive.dead_letter USING btree (service, seq) WHERE (service IS NOT NULL);

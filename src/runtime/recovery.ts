@@ -18,7 +18,7 @@ import { type Retention, tidy } from './janitor.js'
 import { type Loop, loop } from './loop.js'
 import { promoteAll } from './promoter.js'
 import { followQueues } from './queue-sync.js'
-import { rescue } from './rescuer.js'
+import { rescue, rescueLapsed } from './rescuer.js'
 import type { Runtime } from './runtime.js'
 
 export interface RecoveryOptions {
@@ -29,6 +29,8 @@ export interface RecoveryOptions {
 }
 
 const LAPSE_CHECK_MS = 1_000
+/** Every so many looks also finds jobs whose session was ended by a process that died before it could settle them. */
+const THOROUGH_EVERY = 10
 /** After trouble with the database, others get this long to renew before their sessions count as lapsed. */
 const SETTLE_DOWN_MS = 3_000
 const EXHAUSTED_BATCH = 500
@@ -38,6 +40,7 @@ export class Recovery {
   readonly #options: RecoveryOptions
   readonly #schedule: Loop
   readonly #lapses: Loop
+  #looks = 0
 
   constructor(runtime: Runtime, options: RecoveryOptions) {
     this.#runtime = runtime
@@ -83,7 +86,9 @@ export class Recovery {
 
   async #rescueLapsed(): Promise<void> {
     const { db } = this.#runtime
-    const { rescued, buried } = await rescue(this.#runtime)
+    this.#looks += 1
+    const thorough = this.#looks % THOROUGH_EVERY === 1
+    const { rescued, buried } = await (thorough ? rescue : rescueLapsed)(this.#runtime)
     if (rescued === 0) return
     const run = await startRun(db, 'lapsed_session', this.#options.worker)
     if (run) await finishRun(db, run.id, { ...NOTHING, rescued, buried }, null)

@@ -23,6 +23,12 @@ export interface Rescue {
   readonly buried: number
 }
 
+/** Ends lapsed sessions and settles their jobs. Between two thorough looks nothing is looked for unless one lapsed. */
+export async function rescueLapsed(runtime: Runtime): Promise<Rescue> {
+  const lapsed = await lapseSessions(runtime.db)
+  return lapsed.length > 0 ? rescue(runtime) : { rescued: 0, buried: 0 }
+}
+
 /** Ends lapsed sessions and settles the jobs of all that have ended. */
 export async function rescue(runtime: Runtime): Promise<Rescue> {
   await lapseSessions(runtime.db)

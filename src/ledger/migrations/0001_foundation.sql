@@ -215,7 +215,9 @@ CREATE TABLE redrive.dead_letter (
   CONSTRAINT dead_letter_priority CHECK (priority BETWEEN 0 AND 10)
 );
 CREATE INDEX dead_letter_by_status ON redrive.dead_letter (status, seq);
-CREATE INDEX dead_letter_by_queue ON redrive.dead_letter (queue, status, kind, seq);
+CREATE INDEX dead_letter_by_seq ON redrive.dead_letter (seq);
+CREATE INDEX dead_letter_by_queue ON redrive.dead_letter (queue, seq);
+CREATE INDEX dead_letter_counts ON redrive.dead_letter (queue, status, kind);
 CREATE INDEX dead_letter_by_kind ON redrive.dead_letter (kind, seq);
 CREATE INDEX dead_letter_by_fingerprint ON redrive.dead_letter (fingerprint, seq);
 CREATE INDEX dead_letter_by_service ON redrive.dead_letter (service, seq) WHERE service IS NOT NULL;
