@@ -13,6 +13,7 @@ import { ensureQueues } from './ledger/queue.js'
 import { type RecoveryRun, type RecoveryStatistics, recoveryStatistics } from './ledger/recovery-run.js'
 import { ensureHistoryDays } from './ledger/retention.js'
 import { checkSchemaName } from './ledger/schema-name.js'
+import { lapseAllSessions } from './ledger/session.js'
 import { openInstances } from './open-instances.js'
 import { type DeadLetters, deadLetters } from './operator/dead-letters.js'
 import { type Jobs, jobs } from './operator/jobs.js'
@@ -121,8 +122,10 @@ export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive
     ...(options.listen !== undefined && { listen: options.listen }),
   })
   try {
-    // Later days are made by recovery; without them history goes to its default partition.
-    if (options.migrate !== false && (await migrate(db)).length > 0) await ensureHistoryDays(db, 3)
+    if (options.migrate !== false) await migrate(db)
+    // Without the right to make them, history goes to its default partition until recovery runs as someone who has it.
+    await ensureHistoryDays(db, 3).catch(() => {})
+    if (db.exclusive) await lapseAllSessions(db)
     const { announce, on } = createEmitter()
     const logger = options.logger ?? stderrLogger(settings.logLevel, clock)
     const runtime: Runtime = {

@@ -38,6 +38,8 @@ export interface ForeignClient {
 
 export interface Database extends Queryable {
   readonly kind: 'server' | 'embedded'
+  /** Nobody else can have it open: whatever session it shows as open belongs to a process that is gone. */
+  readonly exclusive: boolean
   readonly schema: string
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
   /** The same statements, run inside a transaction that belongs to the caller. */

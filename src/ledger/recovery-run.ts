@@ -30,7 +30,8 @@ export interface RecoveryRun extends RecoveryCounts {
 /** A run that has not shown life for so long is taken to be dead. */
 const SILENT_MS = 60_000
 
-const LOCK = sql`SELECT pg_advisory_xact_lock(7203371, 2)`
+// Whoever is in the middle of starting a run decides; nobody waits for it, were it frozen there.
+const LOCK = sql`SELECT pg_try_advisory_xact_lock(7203371, 2) AS locked`
 
 const GIVE_UP_SILENT = sql`
   UPDATE redrive.recovery_run
@@ -59,7 +60,8 @@ export function startRun(
   ifNoneWithinMs?: number,
 ): Promise<RecoveryRun | undefined> {
   return db.transaction(async tx => {
-    await tx.query(LOCK)
+    const [lock] = await tx.query<{ locked: boolean }>(LOCK)
+    if (!lock?.locked) return undefined
     await tx.query(GIVE_UP_SILENT, [tx.now(), SILENT_MS])
     const [row] = await tx.query<Row>(START, [cause, worker, tx.now(), ifNoneWithinMs ?? null])
     return row && toRun(row)

@@ -68,3 +68,11 @@ export async function lapseSessions(db: Database): Promise<{ id: SessionId; work
   const rows = await db.query<{ id: string | number; worker: string }>(LAPSE, [db.now()])
   return rows.map(({ id, worker }) => ({ id: String(id) as SessionId, worker }))
 }
+
+const LAPSE_ALL = sql`
+  UPDATE redrive.session SET ended_at = coalesce($1::timestamptz, now()), ended_by = 'lapsed' WHERE ended_at IS NULL`
+
+/** For a database that nobody else can have open: every session in it belongs to a process that is gone. */
+export async function lapseAllSessions(db: Database): Promise<void> {
+  await db.query(LAPSE_ALL, [db.now()])
+}

@@ -10,6 +10,7 @@ import { CANCEL } from './settle/cancel.js'
 import { COMPLETE, resultRows } from './settle/complete.js'
 import { DEFER, deferRow } from './settle/defer.js'
 import { record } from './settle/record.js'
+import { wakeChannel } from './wake-channel.js'
 
 type Sort = 'complete' | 'defer' | 'bury' | 'cancel'
 
@@ -53,6 +54,7 @@ export async function settle(db: Database, batch: readonly Settlement[], shard: 
     const leases = listOf(settlements.map(settlement => settlement.lease))
     const ids = listOf(settlements.map(settlement => settlement.id))
     const params = [JSON.stringify(rows(settlements)), db.now(), shard, leases, ids]
+    if (sort === 'defer') params.push(wakeChannel(db))
     const written = await intoHistory<{ lease: string | number }>(db, statement, params)
     if (written.length === settlements.length) continue
     const settled = new Set(written.map(row => String(row.lease)))

@@ -75,6 +75,7 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>): D
 
   return {
     kind: 'server',
+    exclusive: false,
     schema: options.schema,
     ...on(pool),
     async transaction<T>(work: (tx: Transaction) => Promise<T>) {
@@ -133,6 +134,7 @@ function single(client: ForeignClient, options: PgOptions): Database {
   const direct = within(client, render, now)
   return {
     kind: 'server',
+    exclusive: false,
     schema: options.schema,
     now,
     query: (statement, params) => inTurn(() => direct.query(statement, params)),

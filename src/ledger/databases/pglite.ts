@@ -71,6 +71,7 @@ function embedded(db: PGlite, options: PGliteOptions, lock: FolderLock | undefin
   let closing: Promise<void> | undefined
   return {
     kind: 'embedded',
+    exclusive: lock !== undefined,
     schema: options.schema,
     ...on(db),
     transaction: work => db.transaction(tx => work({ ...on(tx), execute: async text => void (await tx.exec(text)) })),

@@ -1,4 +1,5 @@
-// Not now: a retry, a hold or a return. The job stays live, its lease ends, and what it spent is counted.
+// Not now: a retry, a hold or a return. The job stays live, its lease ends, and what it spent is counted. What is due at
+// once is announced (`$6` is the channel): its own worker may have no place for it, or may be leaving.
 import type { Decision } from '../../domain/decision.js'
 import type { LiveState } from '../../domain/lifecycle.js'
 import type { Settlement } from '../../domain/settlement.js'
@@ -21,12 +22,15 @@ export const DEFER = sql`
         lease = NULL, session_id = NULL, claimed_at = NULL, progress = NULL
     FROM input i
     WHERE j.lease = i.lease AND j.state = 'active' AND j.lease = ANY (ARRAY(SELECT lease FROM held))
-    RETURNING i.lease
+    RETURNING i.lease, j.queue, j.state
   ), moved AS MATERIALIZED (
     SELECT held.*, i.outcome FROM held JOIN input i ON i.lease = held.lease WHERE i.unlogged IS NOT TRUE
   ), logged AS (${RECORD_ATTEMPTS}),
   counted AS (${addToTally('moved', { failed: "outcome IN ('failed', 'timed_out', 'lost')" })})
-  SELECT lease FROM deferred`
+  SELECT lease, (
+    SELECT count(pg_notify($6, queue)) FROM (SELECT DISTINCT queue FROM deferred WHERE state = 'waiting') due
+    WHERE $6::text IS NOT NULL
+  ) AS woken FROM deferred`
 
 type Deferral = Extract<Decision, { type: 'retry' | 'hold' | 'return' }>
 
