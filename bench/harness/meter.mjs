@@ -29,6 +29,7 @@ export class Meter {
    * counters at the latest when it ends, so this waits until the contestant's have all ended: close it first.
    */
   async deadTuples() {
+    await this.client.query('COMMIT') // a transaction held open for the question would see no backend end
     for (let waitedMs = 0; (await this.#othersConnected()) > 0; waitedMs += LOOK_MS) {
       if (waitedMs > LIMIT_MS) throw new Error('its connections did not end, so its dead tuples are not known')
       await sleep(LOOK_MS)
