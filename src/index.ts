@@ -32,6 +32,7 @@ export type { JobView } from './ledger/job.js'
 export type { QueueSettings, QueueStatistics } from './ledger/queue.js'
 export type { RecoveryRun, RecoveryStatistics } from './ledger/recovery-run.js'
 export type { RedriveResult } from './ledger/redrive.js'
+export { openRedrive, type RedriveOptions } from './open-redrive.js'
 export type { Acting } from './operator/context.js'
 export type { DeadLetters, ListOptions, Selection } from './operator/dead-letters.js'
 export type { Jobs } from './operator/jobs.js'
@@ -48,14 +49,7 @@ export {
 export { decide, type Situation } from './policy/decide.js'
 export { effectivePolicy } from './policy/effective.js'
 export { fingerprint } from './policy/fingerprint.js'
-export {
-  type Operator,
-  openRedrive,
-  type PerformOptions,
-  type Redrive,
-  type RedriveOptions,
-  type WorkOptions,
-} from './redrive.js'
+export type { Operator, PerformOptions, Redrive, WorkOptions } from './redrive.js'
 export { type Retryable, type RetryableOptions, retryable } from './retryable.js'
 export {
   defineJob,

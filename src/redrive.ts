@@ -1,73 +1,27 @@
-// Puts the rooms together: one Redrive is a ledger, a transport, the roles that move, and the operator's desk.
+// One Redrive: a ledger, a transport, the roles that move, and the operator's desk, behind the functions a user calls.
 import { hostname } from 'node:os'
-import { type Clock, type Random, systemClock, systemRandom } from './domain/clock.js'
 import { invalid, RedriveError } from './domain/errors.js'
 import type { EventName, Listener } from './domain/event.js'
 import { LIMITS } from './domain/limits.js'
-import type { PolicyOverride } from './domain/policy.js'
 import type { ForeignClient } from './ledger/database.js'
 import { recordInProcess } from './ledger/in-process.js'
-import { migrate } from './ledger/migrate.js'
-import { type DatabaseChoice, openDatabase } from './ledger/open.js'
 import { ensureQueues } from './ledger/queue.js'
 import { type RecoveryRun, type RecoveryStatistics, recoveryStatistics } from './ledger/recovery-run.js'
-import { ensureHistoryDays } from './ledger/retention.js'
-import { checkSchemaName } from './ledger/schema-name.js'
-import { lapseAllSessions } from './ledger/session.js'
 import { openInstances } from './open-instances.js'
 import { type DeadLetters, deadLetters } from './operator/dead-letters.js'
 import { type Jobs, jobs } from './operator/jobs.js'
 import { type Queues, queues } from './operator/queues.js'
-import { parsePolicy } from './policy/effective.js'
 import { identityOf } from './runtime/attempt.js'
 import type { AnyJobDefinition, JobDefinition } from './runtime/definition.js'
 import { callInProcess, type InProcessRuntime } from './runtime/in-process.js'
-import { DEFAULT_RETENTION, type Retention } from './runtime/janitor.js'
+import type { Retention } from './runtime/janitor.js'
 import type { Loop } from './runtime/loop.js'
 import { checkPayload, decodePayload, encodePayload } from './runtime/payload.js'
-import { Policies } from './runtime/policies.js'
 import { type BatchItem, type Enqueued, type EnqueueOptions, newJob } from './runtime/producer.js'
 import { promoter } from './runtime/promoter.js'
 import { Recovery } from './runtime/recovery.js'
 import type { Runtime } from './runtime/runtime.js'
 import { Worker } from './runtime/worker.js'
-import { readSettings } from './settings.js'
-import { createEmitter } from './telemetry/emitter.js'
-import { jobLog, type Logger, stderrLogger } from './telemetry/log.js'
-import { postgresTransport } from './transport/transports/postgres.js'
-
-export interface RedriveOptions {
-  /** Undefined: embedded, on disk. ':memory:': embedded, in memory. A postgres:// URL, a pg Pool, or anything with query. */
-  readonly database?: DatabaseChoice
-  /** Folder of the embedded database (REDRIVE_DATA, .redrive). */
-  readonly dataDir?: string
-  /** Schema of the ledger's tables (REDRIVE_SCHEMA, redrive). */
-  readonly schema?: string
-  /** What holds for jobs that say nothing themselves. */
-  readonly retry?: PolicyOverride
-  readonly recoveryIntervalMs?: number
-  readonly retention?: Partial<Retention>
-  /** How long a worker may be silent before its jobs are rescued. */
-  readonly leaseMs?: number
-  /** How often an idle worker looks for work that nothing announced. */
-  readonly pollMs?: number
-  readonly poolSize?: number
-  readonly statementTimeoutMs?: number
-  /** Off: do not LISTEN (behind a transaction pooler); polling alone then finds work. */
-  readonly listen?: boolean
-  /** Off: expect the schema to be there and up to date. */
-  readonly migrate?: boolean
-  readonly logger?: Logger
-  /** Who this process is, in sessions and records of recovery runs. */
-  readonly name?: string
-  /** The version of your own code, kept with each worker's session. */
-  readonly version?: string
-  readonly env?: Readonly<Record<string, string | undefined>>
-  readonly clock?: Clock
-  readonly random?: Random
-  /** For tests: the time to use instead of the database's clock. */
-  readonly now?: () => Date | undefined
-}
 
 export interface WorkOptions {
   /** Only jobs of these queues. */
@@ -90,67 +44,10 @@ export interface Operator {
   readonly jobs: Jobs
 }
 
-const DEFAULTS = { leaseMs: 15_000, pollMs: 2_000, concurrency: 10 } as const
+const DEFAULT_CONCURRENCY = 10
 
-export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive> {
-  const settings = readSettings(options.env ?? process.env)
-  const { clock = systemClock, random = systemRandom, now } = options
-  // Before anything is opened: a bad option changes nothing.
-  const base = { ...settings.policy, ...(options.retry && parsePolicy(options.retry, 'retry')) }
-  const configuration: Configuration = {
-    name: options.name ?? `${hostname()}:${process.pid}`,
-    version: options.version ?? null,
-    leaseMs: between('leaseMs', options.leaseMs ?? DEFAULTS.leaseMs, 300, 3_600_000),
-    pollMs: between('pollMs', options.pollMs ?? DEFAULTS.pollMs, 10, 60_000),
-    recoveryIntervalMs: between(
-      'recoveryIntervalMs',
-      options.recoveryIntervalMs ?? settings.recoveryIntervalMs,
-      100,
-      86_400_000,
-    ),
-    retention: checkRetention({ ...DEFAULT_RETENTION, ...options.retention }),
-  }
-  const db = await openDatabase(options.database, {
-    schema: options.schema === undefined ? settings.schema : checkSchemaName(options.schema),
-    folder: options.dataDir ?? settings.folder,
-    clock,
-    ...(now && { now: () => now()?.toISOString() ?? null }),
-    ...(options.poolSize !== undefined && { poolSize: between('poolSize', options.poolSize, 2, 1_000) }),
-    ...(options.statementTimeoutMs !== undefined && {
-      statementTimeoutMs: between('statementTimeoutMs', options.statementTimeoutMs, 100, 3_600_000),
-    }),
-    ...(options.listen !== undefined && { listen: options.listen }),
-  })
-  try {
-    if (options.migrate !== false) await migrate(db)
-    // Without the right to make them, history goes to its default partition until recovery runs as someone who has it.
-    await ensureHistoryDays(db, 3).catch(() => {})
-    if (db.exclusive) await lapseAllSessions(db)
-    const { announce, on } = createEmitter()
-    const logger = options.logger ?? stderrLogger(settings.logLevel, clock)
-    const runtime: Runtime = {
-      db,
-      transport: postgresTransport(db),
-      clock,
-      random,
-      announce,
-      policies: new Policies(base),
-      logFor: jobLog(logger),
-      onDeferred: delayMs => redrive.expectDue(delayMs),
-    }
-    on('error', ({ where, error }) =>
-      logger.warn({ where, error: (error as Error)?.message ?? String(error) }, 'will be tried again'),
-    )
-    const redrive = new Redrive(runtime, on, configuration)
-    openInstances.add(redrive)
-    return redrive
-  } catch (error) {
-    await db.close().catch(() => {})
-    throw error
-  }
-}
-
-interface Configuration {
+/** What `openRedrive` has checked. */
+export interface Configuration {
   readonly name: string
   readonly version: string | null
   readonly leaseMs: number
@@ -250,7 +147,7 @@ export class Redrive {
       host: hostname(),
       pid: process.pid,
       version,
-      concurrency: between('concurrency', options.concurrency ?? DEFAULTS.concurrency, 1, 100_000),
+      concurrency: between('concurrency', options.concurrency ?? DEFAULT_CONCURRENCY, 1, 100_000),
       leaseMs,
       pollMs,
     })
@@ -341,14 +238,7 @@ function chosen(definitions: readonly AnyJobDefinition[], only: readonly string[
   return handled
 }
 
-function checkRetention({ finishedDays, resolvedDeadLetterDays }: Retention): Retention {
-  return {
-    finishedDays: between('retention.finishedDays', finishedDays, 0, 36_500),
-    resolvedDeadLetterDays: between('retention.resolvedDeadLetterDays', resolvedDeadLetterDays, 0, 36_500),
-  }
-}
-
-function between(what: string, value: number, least: number, most: number): number {
+export function between(what: string, value: number, least: number, most: number): number {
   if (!(Number.isInteger(value) && value >= least && value <= most)) {
     throw invalid(what, value, `a whole number from ${least} to ${most}`)
   }

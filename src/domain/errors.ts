@@ -14,6 +14,7 @@ export const ERROR_CODES = {
     'The database did not answer, or refused the connection. Check address, credentials and server.',
   DATABASE_TOO_OLD: 'The Postgres server is older than the oldest supported version (14).',
   SCHEMA_NEWER: 'The database was migrated by a newer Redrive. Upgrade this process; nothing was changed.',
+  SCHEMA_PENDING: 'The schema is missing or older than this Redrive, and it was told not to migrate it.',
   SCHEMA_CHANGED: 'A migration that was applied differs from the one in this version. Restore the released files.',
   LEDGER_LOCKED:
     'Another process has the embedded database open. One process at a time; use a Postgres server for more.',

@@ -55,6 +55,12 @@ export async function migrate(db: Database): Promise<string[]> {
   }
 }
 
+/** The names of what `migrate` would apply. */
+export async function pendingMigrations(db: Database): Promise<string[]> {
+  await checkServer(db)
+  return (await pending(db, await readMigrations())).map(({ name }) => name)
+}
+
 async function checkServer(db: Database): Promise<void> {
   const [row] = await db.query<{ version: number }>(SERVER_VERSION)
   const version = Number(row?.version)

@@ -1,6 +1,7 @@
 // A Redrive for tests: in memory, with helpers that wait for what happens instead of sleeping.
 import type { EventName, Events } from '../domain/event.js'
-import { openRedrive, type Redrive, type RedriveOptions } from '../redrive.js'
+import { openRedrive, type RedriveOptions } from '../open-redrive.js'
+import type { Redrive } from '../redrive.js'
 
 export interface TestRedrive {
   readonly redrive: Redrive

@@ -41,7 +41,7 @@ describe('library.md', () => {
 
   it('lists every option of openRedrive and of defineJob', () => {
     expect(firstCells(page, '## Options of openRedrive').sort()).toEqual(
-      keysOf('src/redrive.ts', 'RedriveOptions').sort(),
+      keysOf('src/open-redrive.ts', 'RedriveOptions').sort(),
     )
     expect(firstCells(page, '## Jobs').sort()).toEqual(keysOf('src/runtime/definition.ts', 'JobOptions').sort())
   })

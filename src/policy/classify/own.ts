@@ -17,6 +17,7 @@ export const CODE_KINDS: Readonly<Record<ErrorCode, Kind>> = {
   DATABASE_TOO_OLD: 'permanent',
   // A rollout in progress: the next worker may be the new one.
   SCHEMA_NEWER: 'system',
+  SCHEMA_PENDING: 'permanent',
   SCHEMA_CHANGED: 'permanent',
   LEDGER_LOCKED: 'system',
   STATEMENT_TIMEOUT: 'transient',

@@ -1,0 +1,133 @@
+// Opens a Redrive: checks every option before anything is touched, opens the ledger, and puts the rooms together.
+import { hostname } from 'node:os'
+import { type Clock, type Random, systemClock, systemRandom } from './domain/clock.js'
+import { RedriveError } from './domain/errors.js'
+import type { PolicyOverride } from './domain/policy.js'
+import type { Database } from './ledger/database.js'
+import { migrate, pendingMigrations } from './ledger/migrate.js'
+import { type DatabaseChoice, openDatabase } from './ledger/open.js'
+import { ensureHistoryDays } from './ledger/retention.js'
+import { checkSchemaName } from './ledger/schema-name.js'
+import { lapseAllSessions } from './ledger/session.js'
+import { openInstances } from './open-instances.js'
+import { parsePolicy } from './policy/effective.js'
+import { between, type Configuration, Redrive } from './redrive.js'
+import { DEFAULT_RETENTION, type Retention } from './runtime/janitor.js'
+import { Policies } from './runtime/policies.js'
+import type { Runtime } from './runtime/runtime.js'
+import { readSettings } from './settings.js'
+import { createEmitter } from './telemetry/emitter.js'
+import { jobLog, type Logger, stderrLogger } from './telemetry/log.js'
+import { postgresTransport } from './transport/transports/postgres.js'
+
+export interface RedriveOptions {
+  /** Undefined: embedded, on disk. ':memory:': embedded, in memory. A postgres:// URL, a pg Pool, or anything with query. */
+  readonly database?: DatabaseChoice
+  /** Folder of the embedded database (REDRIVE_DATA, .redrive). */
+  readonly dataDir?: string
+  /** Schema of the ledger's tables (REDRIVE_SCHEMA, redrive). */
+  readonly schema?: string
+  /** What holds for jobs that say nothing themselves. */
+  readonly retry?: PolicyOverride
+  readonly recoveryIntervalMs?: number
+  readonly retention?: Partial<Retention>
+  /** How long a worker may be silent before its jobs are rescued. */
+  readonly leaseMs?: number
+  /** How often an idle worker looks for work that nothing announced. */
+  readonly pollMs?: number
+  readonly poolSize?: number
+  readonly statementTimeoutMs?: number
+  /** Off: do not LISTEN (behind a transaction pooler); polling alone then finds work. */
+  readonly listen?: boolean
+  /** Off: expect the schema to be there and up to date. */
+  readonly migrate?: boolean
+  readonly logger?: Logger
+  /** Who this process is, in sessions and records of recovery runs. */
+  readonly name?: string
+  /** The version of your own code, kept with each worker's session. */
+  readonly version?: string
+  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly clock?: Clock
+  readonly random?: Random
+  /** For tests: the time to use instead of the database's clock. */
+  readonly now?: () => Date | undefined
+}
+
+const DEFAULTS = { leaseMs: 15_000, pollMs: 2_000 } as const
+
+export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive> {
+  const settings = readSettings(options.env ?? process.env)
+  const { clock = systemClock, random = systemRandom, now } = options
+  // Before anything is opened: a bad option changes nothing.
+  const base = { ...settings.policy, ...(options.retry && parsePolicy(options.retry, 'retry')) }
+  const configuration: Configuration = {
+    name: options.name ?? `${hostname()}:${process.pid}`,
+    version: options.version ?? null,
+    leaseMs: between('leaseMs', options.leaseMs ?? DEFAULTS.leaseMs, 300, 3_600_000),
+    pollMs: between('pollMs', options.pollMs ?? DEFAULTS.pollMs, 10, 60_000),
+    recoveryIntervalMs: between(
+      'recoveryIntervalMs',
+      options.recoveryIntervalMs ?? settings.recoveryIntervalMs,
+      100,
+      86_400_000,
+    ),
+    retention: checkRetention({ ...DEFAULT_RETENTION, ...options.retention }),
+  }
+  const db = await openDatabase(options.database, {
+    schema: options.schema === undefined ? settings.schema : checkSchemaName(options.schema),
+    folder: options.dataDir ?? settings.folder,
+    clock,
+    ...(now && { now: () => now()?.toISOString() ?? null }),
+    ...(options.poolSize !== undefined && { poolSize: between('poolSize', options.poolSize, 2, 1_000) }),
+    ...(options.statementTimeoutMs !== undefined && {
+      statementTimeoutMs: between('statementTimeoutMs', options.statementTimeoutMs, 100, 3_600_000),
+    }),
+    ...(options.listen !== undefined && { listen: options.listen }),
+  })
+  try {
+    await prepare(db, options.migrate !== false)
+    const { announce, on } = createEmitter()
+    const logger = options.logger ?? stderrLogger(settings.logLevel, clock)
+    const runtime: Runtime = {
+      db,
+      transport: postgresTransport(db),
+      clock,
+      random,
+      announce,
+      policies: new Policies(base),
+      logFor: jobLog(logger),
+      onDeferred: delayMs => redrive.expectDue(delayMs),
+    }
+    on('error', ({ where, error }) =>
+      logger.warn({ where, error: (error as Error)?.message ?? String(error) }, 'will be tried again'),
+    )
+    const redrive = new Redrive(runtime, on, configuration)
+    openInstances.add(redrive)
+    return redrive
+  } catch (error) {
+    await db.close().catch(() => {})
+    throw error
+  }
+}
+
+async function prepare(db: Database, mayMigrate: boolean): Promise<void> {
+  if (mayMigrate) await migrate(db)
+  else await checkMigrated(db)
+  // Without the right to make them, history goes to its default partition until recovery runs as someone who has it.
+  await ensureHistoryDays(db, 3).catch(() => {})
+  if (db.exclusive) await lapseAllSessions(db)
+}
+
+async function checkMigrated(db: Database): Promise<void> {
+  const [pending] = await pendingMigrations(db)
+  if (pending === undefined) return
+  const message = `The schema "${db.schema}" lacks migration ${pending}, and \`migrate\` is off`
+  throw new RedriveError('SCHEMA_PENDING', message)
+}
+
+function checkRetention({ finishedDays, resolvedDeadLetterDays }: Retention): Retention {
+  return {
+    finishedDays: between('retention.finishedDays', finishedDays, 0, 36_500),
+    resolvedDeadLetterDays: between('retention.resolvedDeadLetterDays', resolvedDeadLetterDays, 0, 36_500),
+  }
+}
