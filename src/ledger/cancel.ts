@@ -3,7 +3,7 @@
 import type { JobId } from '../domain/ids.js'
 import { type Queryable, sql } from './database.js'
 import { KEPT } from './settle/complete.js'
-import { addToTally } from './settle/tally.js'
+import { addToTally, SHARED_SHARD } from './settle/tally.js'
 
 const CANCEL_IDLE = sql`
   WITH moved AS (
@@ -22,8 +22,6 @@ const CANCEL_IDLE = sql`
 const ASK_ACTIVE = sql`
   UPDATE redrive.job SET cancel_requested_at = coalesce(cancel_requested_at, $2::timestamptz, now()), cancel_reason = $3
   WHERE id = $1::uuid AND state = 'active' RETURNING id`
-
-const SHARED_SHARD = 0
 
 /** False: it runs, or has ended. */
 export async function cancelIdle(db: Queryable, id: JobId, reason: string): Promise<boolean> {

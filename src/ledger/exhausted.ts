@@ -8,7 +8,7 @@ import { type Database, sql } from './database.js'
 import { millis, optional } from './rows.js'
 import { BURY_MOVED, buryRow } from './settle/bury.js'
 import { RECORD_INPUT } from './settle/record.js'
-import { addToTally } from './settle/tally.js'
+import { addToTally, SHARED_SHARD } from './settle/tally.js'
 
 const SUSPECTS = sql`
   SELECT j.id, j.queue, j.name, j.priority, j.attempt, j.snoozes, j.holds, j.interruptions, j.lost, j.redrives,
@@ -92,8 +92,6 @@ const BURY_EXHAUSTED = sql`
   ), buried AS (${BURY_MOVED}),
   counted AS (${addToTally('moved', { dead: 'true' })})
   SELECT id FROM moved`
-
-const SHARED_SHARD = '0'
 
 /** Buries them, as long as they still wait for the same retry; returns which. The attempt itself is on record. */
 export async function buryExhausted(

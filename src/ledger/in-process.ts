@@ -6,7 +6,7 @@ import { type Database, sql } from './database.js'
 import { intoHistory } from './into-history.js'
 import { BURY_MOVED, buryRow } from './settle/bury.js'
 import { RECORD_INPUT, record } from './settle/record.js'
-import { addToTally } from './settle/tally.js'
+import { addToTally, SHARED_SHARD } from './settle/tally.js'
 
 export interface InProcessEnd {
   readonly job: JobIdentity & { readonly payloadText: string; readonly maxAttempts: number }
@@ -57,8 +57,6 @@ const RECORD = sql`
     dead: "ending = 'dead'",
   })})
   SELECT id FROM moved`
-
-const SHARED_SHARD = 0
 
 export async function recordInProcess(db: Database, ended: InProcessEnd): Promise<void> {
   const { job, attempts, end, attempt, resultText, reason, tookMs } = ended

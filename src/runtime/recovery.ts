@@ -14,6 +14,7 @@ import {
 } from '../ledger/recovery-run.js'
 import { decide } from '../policy/decide.js'
 import { announceEnd } from './announce-end.js'
+import { announcedPolicies } from './announced-policies.js'
 import { type Retention, tidy } from './janitor.js'
 import { type Loop, loop } from './loop.js'
 import { promoteAll } from './promoter.js'
@@ -132,9 +133,16 @@ export class Recovery {
   async #buryExhausted(): Promise<number> {
     const { db, policies, random, announce } = this.#runtime
     await followQueues(this.#runtime)
+    const announced = await announcedPolicies(this.#runtime)
     const ends = (await exhausted(db, EXHAUSTED_BATCH)).map(({ job, lastFailure }) => {
       const outcome = { type: 'failed', failure: lastFailure } as const
-      const decision = decide({ outcome, job, policy: policies.for({}, job), now: job.firstClaimedAt, random })
+      const decision = decide({
+        outcome,
+        job,
+        policy: policies.for(announced(job), job),
+        now: job.firstClaimedAt,
+        random,
+      })
       return { id: job.id, attempt: job.attempt, job, outcome, decision }
     })
     // A policy that keeps no dead letters ends them as cancelled.

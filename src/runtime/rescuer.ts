@@ -1,22 +1,19 @@
 // Finds jobs whose worker is gone and decides what becomes of them, by the same rules as any other end. Touches only
 // jobs of sessions that have ended: a session that is renewed is never rescued from, however long a job runs (pitfall 2).
 import type { Outcome } from '../domain/outcome.js'
-import type { PolicyOverride } from '../domain/policy.js'
 import type { Settlement } from '../domain/settlement.js'
-import { type Lane, type Orphan, orphans } from '../ledger/claim.js'
-import { jobTypes } from '../ledger/job-type.js'
+import { type Orphan, orphans } from '../ledger/claim.js'
 import { lapseSessions } from '../ledger/session.js'
+import { SHARED_SHARD } from '../ledger/settle/tally.js'
 import { recordStale, settle } from '../ledger/settle.js'
 import { classify } from '../policy/classify.js'
 import { decide } from '../policy/decide.js'
-import { parsePolicy } from '../policy/effective.js'
+import { announcedPolicies } from './announced-policies.js'
 import { identityOf } from './attempt.js'
 import { followQueues } from './queue-sync.js'
 import type { Runtime } from './runtime.js'
 
 const BATCH = 500
-/** The tally row that everything uses that has no session of its own. */
-const SHARED_SHARD = '0'
 
 export interface Rescue {
   readonly rescued: number
@@ -93,18 +90,4 @@ function outcomeOf(job: Orphan): Outcome {
     classifier: () => ({ kind: 'lost', because: 'its worker is gone' }),
   })
   return { type: 'lost', failure }
-}
-
-/** Policies by queue and job name, as workers announced them: the rescuer may not know the job's code. */
-async function announcedPolicies({ db, announce }: Runtime): Promise<(job: Lane) => PolicyOverride> {
-  const none: PolicyOverride = {}
-  const byLane = new Map<string, PolicyOverride>()
-  for (const { queue, name, policy } of await jobTypes(db)) {
-    try {
-      byLane.set(`${queue}\n${name}`, parsePolicy(policy, `announced policy of job ${name}`))
-    } catch (error) {
-      announce('error', () => ({ where: 'reading an announced policy', error }))
-    }
-  }
-  return ({ queue, name }) => byLane.get(`${queue}\n${name}`) ?? none
 }

@@ -5,6 +5,7 @@ import { claim } from '../../src/ledger/claim.js'
 import type { Database, Statement } from '../../src/ledger/database.js'
 import { getDeadLetter } from '../../src/ledger/dead-letter.js'
 import { markFailed } from '../../src/ledger/dead-letter-change.js'
+import { announceJobTypes } from '../../src/ledger/job-type.js'
 import { setQueuePolicy } from '../../src/ledger/queue.js'
 import { recoveryStatistics, startRun } from '../../src/ledger/recovery-run.js'
 import { ensureHistoryDays } from '../../src/ledger/retention.js'
@@ -89,6 +90,17 @@ describe('a recovery run', () => {
     expect(await recovery.run()).toMatchObject({ buried: 1 })
     expect(await see(id)).toMatchObject({ state: 'dead', reason: 'transient (HTTP status 503): attempt 1 of 1' })
     expect(await getDeadLetter(db, id)).toMatchObject({ message: 'no answer', totalAttempts: 1, kind: 'transient' })
+  })
+
+  it('ends what is exhausted by the policy that its own workers announced, without its code', async () => {
+    const { recovery, take, db, enqueue, see } = await story()
+    await announceJobTypes(db, [{ queue: 'mail', name: 'send', service: null, policy: { deadLetter: false } }])
+    const id = await enqueue(mail)
+    await settle(db, [retried(await take(), 60_000)], '0')
+    await setQueuePolicy(db, 'mail', { attempts: 1 })
+    expect(await recovery.run()).toMatchObject({ buried: 0 })
+    const reason = 'transient (HTTP status 503): attempt 1 of 1; dead letters are off'
+    expect(await see(id)).toMatchObject({ state: 'cancelled', reason })
   })
 
   it("forgets a queue's policy that was taken away again", async () => {

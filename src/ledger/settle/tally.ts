@@ -14,6 +14,9 @@ export const addToTally = (source: string, counts: Partial<Record<Counted, strin
   SET ${columns.map(column => `${column} = tally.${column} + excluded.${column}`).join(', ')}`
 }
 
+/** The rows of everything that settles without a session of its own. */
+export const SHARED_SHARD = '0'
+
 /** Concurrent settling lanes of one session; the janitor finds a shard's session by dividing by it. */
 const LANES_PER_SESSION = 16n
 
