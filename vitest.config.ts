@@ -28,6 +28,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     retry: 0,
+    globalSetup: ['test/support/embedded-snapshot.ts'],
     allowOnly: !process.env.CI,
     projects: [
       {

@@ -1,5 +1,6 @@
 // Opens a Redrive: checks every option before anything is touched, opens the ledger, and puts the rooms together.
 import { hostname } from 'node:os'
+import type { ServiceSettings } from './domain/breaker.js'
 import { type Clock, type Random, systemClock, systemRandom } from './domain/clock.js'
 import { RedriveError } from './domain/errors.js'
 import type { PolicyOverride } from './domain/policy.js'
@@ -11,7 +12,11 @@ import { checkSchemaName } from './ledger/schema-name.js'
 import { lapseAllSessions } from './ledger/session.js'
 import { openInstances } from './open-instances.js'
 import { parsePolicy } from './policy/effective.js'
+import { type HealthOptions, parseHealthOptions } from './policy/health-thresholds.js'
+import { parseService } from './policy/service-settings.js'
 import { between, type Configuration, Redrive } from './redrive.js'
+import { Services } from './runtime/breaker-sync.js'
+import type { OnHealth } from './runtime/health-watch.js'
 import { DEFAULT_RETENTION, type Retention } from './runtime/janitor.js'
 import { Policies } from './runtime/policies.js'
 import type { Runtime } from './runtime/runtime.js'
@@ -29,8 +34,15 @@ export interface RedriveOptions {
   readonly schema?: string
   /** What holds for jobs that say nothing themselves. */
   readonly retry?: PolicyOverride
+  /** Breaker and retry budget of services, by name, where the defaults do not fit. */
+  readonly services?: Readonly<Record<string, ServiceSettings>>
   readonly recoveryIntervalMs?: number
   readonly retention?: Partial<Retention>
+  /** From when on a sign of ill health counts. */
+  readonly health?: HealthOptions
+  /** Told how well it goes, every `healthIntervalMs`. Without it nobody looks. */
+  readonly onHealth?: OnHealth
+  readonly healthIntervalMs?: number
   /** How long a worker may be silent before its jobs are rescued. */
   readonly leaseMs?: number
   /** How often an idle worker looks for work that nothing announced. */
@@ -53,13 +65,14 @@ export interface RedriveOptions {
   readonly now?: () => Date | undefined
 }
 
-const DEFAULTS = { leaseMs: 15_000, pollMs: 2_000 } as const
+const DEFAULTS = { leaseMs: 15_000, pollMs: 2_000, healthIntervalMs: 30_000 } as const
 
 export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive> {
   const settings = readSettings(options.env ?? process.env)
   const { clock = systemClock, random = systemRandom, now } = options
   // Before anything is opened: a bad option changes nothing.
   const base = { ...settings.policy, ...(options.retry && parsePolicy(options.retry, 'retry')) }
+  const services = checkServices(options.services ?? {})
   const configuration: Configuration = {
     name: options.name ?? `${hostname()}:${process.pid}`,
     version: options.version ?? null,
@@ -72,6 +85,11 @@ export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive
       86_400_000,
     ),
     retention: checkRetention({ ...DEFAULT_RETENTION, ...options.retention }),
+    health: {
+      thresholds: parseHealthOptions(options.health ?? {}),
+      onHealth: options.onHealth,
+      intervalMs: between('healthIntervalMs', options.healthIntervalMs ?? DEFAULTS.healthIntervalMs, 1_000, 86_400_000),
+    },
   }
   const db = await openDatabase(options.database, {
     schema: options.schema === undefined ? settings.schema : checkSchemaName(options.schema),
@@ -88,12 +106,10 @@ export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive
     await prepare(db, options.migrate !== false)
     const { announce, on } = createEmitter()
     const logger = options.logger ?? stderrLogger(settings.logLevel, clock)
+    const parts = { db, transport: postgresTransport(db, clock), clock, random, announce }
     const runtime: Runtime = {
-      db,
-      transport: postgresTransport(db),
-      clock,
-      random,
-      announce,
+      ...parts,
+      services: new Services(parts, services),
       policies: new Policies(base),
       logFor: jobLog(logger),
       onDeferred: delayMs => redrive.expectDue(delayMs),
@@ -101,6 +117,9 @@ export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive
     on('error', ({ where, error }) =>
       logger.warn({ where, error: (error as Error)?.message ?? String(error) }, 'will be tried again'),
     )
+    on('triage.acted', ({ rule, action, letters }) => {
+      if (action.type === 'discard') logger.info({ rule, letters, reason: action.reason }, 'discarded by a triage rule')
+    })
     const redrive = new Redrive(runtime, on, configuration)
     openInstances.add(redrive)
     return redrive
@@ -130,4 +149,10 @@ function checkRetention({ finishedDays, resolvedDeadLetterDays }: Retention): Re
     finishedDays: between('retention.finishedDays', finishedDays, 0, 36_500),
     resolvedDeadLetterDays: between('retention.resolvedDeadLetterDays', resolvedDeadLetterDays, 0, 36_500),
   }
+}
+
+function checkServices(services: Readonly<Record<string, ServiceSettings>>): Record<string, ServiceSettings> {
+  return Object.fromEntries(
+    Object.entries(services).map(([name, settings]) => [name, parseService(settings, `services.${name}`)]),
+  )
 }

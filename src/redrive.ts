@@ -5,20 +5,39 @@ import type { EventName, Listener } from './domain/event.js'
 import { LIMITS } from './domain/limits.js'
 import type { ForeignClient } from './ledger/database.js'
 import { recordInProcess } from './ledger/in-process.js'
+import { jobType } from './ledger/job-type.js'
 import { ensureQueues } from './ledger/queue.js'
 import { type RecoveryRun, type RecoveryStatistics, recoveryStatistics } from './ledger/recovery-run.js'
 import { openInstances } from './open-instances.js'
+import { type Audit, audit } from './operator/audit.js'
 import { type DeadLetters, deadLetters } from './operator/dead-letters.js'
+import { type Groups, groups } from './operator/groups.js'
+import { readHealth } from './operator/health.js'
+import { type JobSearch, jobSearch } from './operator/job-search.js'
 import { type Jobs, jobs } from './operator/jobs.js'
+import { type Policies, policies } from './operator/policies.js'
 import { type Queues, queues } from './operator/queues.js'
+import { type RateLimits, rateLimits } from './operator/rate-limits.js'
+import { type Requests, requests } from './operator/requests.js'
+import { type Services, services } from './operator/services.js'
+import { type StatisticsDesk, statistics } from './operator/statistics.js'
+import { type Tokens, tokens } from './operator/tokens.js'
+import { type Triage, triage } from './operator/triage.js'
+import { type Workers, workers } from './operator/workers.js'
+import { parsePolicy } from './policy/effective.js'
+import type { Health } from './policy/health.js'
+import type { HealthThresholds } from './policy/health-thresholds.js'
 import { identityOf } from './runtime/attempt.js'
-import type { AnyJobDefinition, JobDefinition } from './runtime/definition.js'
+import { type AnyJobDefinition, defineJob, type JobDefinition } from './runtime/definition.js'
+import { type GroupWatch, groupWatch } from './runtime/group-watch.js'
+import { healthWatch, type OnHealth } from './runtime/health-watch.js'
 import { callInProcess, type InProcessRuntime } from './runtime/in-process.js'
 import type { Retention } from './runtime/janitor.js'
 import type { Loop } from './runtime/loop.js'
 import { checkPayload, decodePayload, encodePayload } from './runtime/payload.js'
 import { type BatchItem, type Enqueued, type EnqueueOptions, newJob } from './runtime/producer.js'
 import { promoter } from './runtime/promoter.js'
+import { pulse } from './runtime/pulse.js'
 import { Recovery } from './runtime/recovery.js'
 import type { Runtime } from './runtime/runtime.js'
 import { Worker } from './runtime/worker.js'
@@ -40,8 +59,31 @@ export interface PerformOptions {
 
 export interface Operator {
   readonly deadLetters: DeadLetters
+  readonly groups: Groups
   readonly queues: Queues
+  readonly policies: Policies
+  readonly rateLimits: RateLimits
   readonly jobs: Jobs
+  readonly triage: Triage
+  /** How well it goes, and why. */
+  readonly health: () => Promise<Health>
+  /** What failed over a range of time, by kind, service and queue. */
+  readonly statistics: StatisticsDesk['statistics']
+  /** What fails most. */
+  readonly failureReasons: StatisticsDesk['failureReasons']
+  readonly services: Services
+  /** Jobs by state, queue, name or tenant, newest first. */
+  readonly findJobs: JobSearch
+  readonly workers: Workers
+  readonly audit: Audit
+  readonly tokens: Tokens
+  /** What the HTTP API remembers of requests with an Idempotency-Key. */
+  readonly requests: Requests
+}
+
+/** For a job that is enqueued by its name: its queue, where its workers do not say which. */
+export interface NamedEnqueueOptions extends EnqueueOptions {
+  readonly queue?: string
 }
 
 const DEFAULT_CONCURRENCY = 10
@@ -54,6 +96,11 @@ export interface Configuration {
   readonly pollMs: number
   readonly recoveryIntervalMs: number
   readonly retention: Retention
+  readonly health: {
+    readonly thresholds: HealthThresholds
+    readonly onHealth: OnHealth | undefined
+    readonly intervalMs: number
+  }
 }
 
 export class Redrive {
@@ -64,6 +111,9 @@ export class Redrive {
   readonly #configuration: Configuration
   readonly #recovery: Recovery
   readonly #promoter: Loop
+  readonly #pulse: Loop
+  readonly #healthWatch: Loop | undefined
+  readonly #groups: GroupWatch
   readonly #workers = new Set<Worker>()
   #closing: Promise<void> | undefined
 
@@ -74,8 +124,35 @@ export class Redrive {
     this.#configuration = configuration
     const { db, transport } = runtime
     const desk = { db, wake: (queue: string) => transport.wake(queue) }
-    this.#operator = { deadLetters: deadLetters(desk), queues: queues(desk), jobs: jobs(desk) }
+    this.#operator = {
+      deadLetters: deadLetters(desk),
+      groups: groups(desk),
+      queues: queues(desk),
+      policies: policies(desk, runtime.policies.settings),
+      rateLimits: rateLimits(desk),
+      jobs: jobs(desk, runtime.policies.settings),
+      triage: triage({ ...desk, announce: runtime.announce }),
+      health: () => this.health(),
+      ...statistics(desk),
+      services: services({
+        ...desk,
+        announce: runtime.announce,
+        changed: () => runtime.services.nudge(),
+        ofCode: runtime.services.ofCode,
+      }),
+      findJobs: jobSearch(desk),
+      workers: workers(desk),
+      audit: audit(desk),
+      tokens: tokens(desk),
+      requests: requests(desk),
+    }
     this.#promoter = promoter(runtime)
+    this.#pulse = pulse(runtime)
+    const { onHealth, intervalMs } = configuration.health
+    this.#healthWatch = onHealth && healthWatch(runtime, { look: () => this.#readHealth(), onHealth, intervalMs })
+    this.#healthWatch?.start()
+    this.#groups = groupWatch(runtime)
+    on('job.failed', ({ failure }) => this.#groups.failed(failure.fingerprint))
     this.#recovery = new Recovery(runtime, {
       intervalMs: configuration.recoveryIntervalMs,
       retention: configuration.retention,
@@ -100,6 +177,24 @@ export class Redrive {
     return enqueued as Enqueued
   }
 
+  /**
+   * Puts one job in line by its name, for whoever has no definition of it: queue, service and attempts are what its workers
+   * last announced. Its payload is checked when it runs.
+   */
+  async enqueueNamed(name: string, payload: unknown, options: NamedEnqueueOptions = {}): Promise<Enqueued> {
+    this.#checkOpen()
+    const { queue, ...rest } = options
+    const known = await jobType(this.#runtime.db, name, queue)
+    const attempts = parsePolicy(known?.policy ?? {}, `announced policy of job ${name}`).attempts
+    const definition = defineJob({
+      name,
+      ...((queue ?? known?.queue) !== undefined && { queue: (queue ?? known?.queue) as string }),
+      ...(known?.service != null && { service: known.service }),
+      ...(attempts !== undefined && { retry: { attempts } }),
+    })
+    return this.enqueue(definition, payload, rest)
+  }
+
   /** Puts many jobs in line, all or none. */
   async enqueueMany<Input>(
     // biome-ignore lint/suspicious/noExplicitAny: any payload and result go with this input
@@ -110,6 +205,8 @@ export class Redrive {
     if (items.length > LIMITS.enqueueBatch) {
       throw invalid('The number of jobs in one enqueueMany', items.length, `at most ${LIMITS.enqueueBatch}`)
     }
+    const bare = items.findIndex(item => !(typeof item === 'object' && item !== null && 'payload' in item))
+    if (bare >= 0) throw invalid(`Item ${bare} of enqueueMany`, 'without a payload', '{ payload, options? }')
     return items.length === 0 ? [] : this.#publish(definition, items, options.tx)
   }
 
@@ -153,6 +250,7 @@ export class Redrive {
     })
     this.#workers.add(worker)
     this.#promoter.start()
+    this.#pulse.start()
     this.#recovery.start()
     return worker
   }
@@ -186,6 +284,8 @@ export class Redrive {
       record: async end => {
         await ensureQueues(db, [end.job.queue])
         await recordInProcess(db, end)
+        for (const { outcome } of end.attempts)
+          if ('failure' in outcome) this.#groups.failed(outcome.failure.fingerprint)
       },
     }
   }
@@ -194,6 +294,18 @@ export class Redrive {
   async recover(): Promise<RecoveryRun | undefined> {
     this.#checkOpen()
     return this.#recovery.run()
+  }
+
+  /** How well it goes: healthy, degraded or unhealthy, with a score and the reasons. */
+  async health(): Promise<Health> {
+    this.#checkOpen()
+    return this.#readHealth()
+  }
+
+  #readHealth(): Promise<Health> {
+    const { db, clock } = this.#runtime
+    const { recoveryIntervalMs, health } = this.#configuration
+    return readHealth(db, { thresholds: health.thresholds, recoveryIntervalMs, now: () => clock.now() })
   }
 
   async recoveryStatus(): Promise<RecoveryStatistics> {
@@ -210,7 +322,9 @@ export class Redrive {
   async #close(options: { graceMs?: number }): Promise<void> {
     openInstances.delete(this)
     await Promise.all([...this.#workers].map(worker => worker.stop(options)))
-    await Promise.all([this.#promoter.stop(), this.#recovery.stop()])
+    await Promise.all([this.#healthWatch?.stop(), this.#pulse.stop(), this.#promoter.stop(), this.#recovery.stop()])
+    await this.#groups.stop()
+    await this.#runtime.services.stop()
     await this.#runtime.transport.close()
     await this.#runtime.db.close()
   }

@@ -17,10 +17,23 @@ export async function prepare(database) {
 // Retries are soon, so that the mixed load ends soon.
 const SOON = { attempts: 3, backoff: fixed({ delayMs: 100 }), jitter: false }
 
-/** @param {string} address @param {{ pollMs?: number, usualPolicy?: boolean }} options `usualPolicy`: retries as by default */
-export async function open(address, { pollMs, usualPolicy = false } = {}) {
+/**
+ * `usualPolicy`: retries as by default. `service`: what the jobs call, which gives them a breaker and a budget. `rateLimit`:
+ * how many may start in a time.
+ * @param {string} address
+ * @param {{ pollMs?: number, usualPolicy?: boolean, service?: string, rateLimit?: object }} options
+ */
+export async function open(address, { pollMs, usualPolicy = false, service, rateLimit } = {}) {
   const redrive = await openRedrive({ ...databaseOf(address), ...(pollMs && { pollMs }) })
-  const job = handler => defineJob({ name: 'task', queue: QUEUE, ...(usualPolicy ? {} : { retry: SOON }), handler })
+  const job = handler =>
+    defineJob({
+      name: 'task',
+      queue: QUEUE,
+      ...(service && { service }),
+      ...(rateLimit && { rateLimit }),
+      ...(usualPolicy ? {} : { retry: SOON }),
+      handler,
+    })
   const sent = job()
   const statistics = async () => (await redrive.operator.queues.statistics()).find(({ queue }) => queue === QUEUE)
   const unfinished = found => found.waiting + found.active + found.scheduled + found.retrying + found.held

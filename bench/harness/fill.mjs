@@ -10,14 +10,14 @@ const ID = g => `(lpad(to_hex($2::bigint + ${g} / 100), 12, '0') || '7' || subst
  * @param {string} changes pairs of column and expression for `jsonb_build_object`; `g` counts from 1
  */
 const MULTIPLY = (table, changes) => `
-  INSERT INTO redrive.${table}
-  SELECT copy.* FROM (SELECT origin FROM redrive.${table} origin LIMIT 1) one, generate_series(1, $1::integer) g,
+  INSERT INTO redrive.${table} (COLUMNS OF ${table})
+  SELECT COLUMNS OF ${table} FROM (SELECT origin FROM redrive.${table} origin LIMIT 1) one, generate_series(1, $1::integer) g,
     LATERAL jsonb_populate_record(one.origin, jsonb_build_object(${changes})) copy`
 
 const WAITING = MULTIPLY('job', `'id', ${ID('g')}, 'seq', nextval('redrive.job_seq')`)
 const RETRYING = MULTIPLY(
   'job',
-  `'id', ${ID('g')}, 'seq', nextval('redrive.job_seq'), 'state', 'retrying', 'attempt', 1,
+  `'id', ${ID('g')}, 'seq', nextval('redrive.job_seq'), 'state', 'retrying', 'in_line', false, 'attempt', 1,
    'run_at', now() + interval '1 day' + g * interval '1 millisecond'`,
 )
 const DEAD = MULTIPLY(
@@ -33,7 +33,7 @@ const DEAD = MULTIPLY(
    'message', 'Order ' || g || ' cannot be charged' || CASE WHEN g = $1::integer / 2 THEN ': needle' ELSE '' END,
    'died_at', now() - ($1::integer - g) * interval '1 second'`,
 )
-const ATTEMPTS = MULTIPLY('attempt', `'job_id', ${ID('g')}, 'lease', nextval('redrive.lease_seq')`)
+const ATTEMPTS = MULTIPLY('attempt', `'job_id', ${ID('g')}`)
 
 /**
  * @typedef {import('./arena.mjs').Arena} Arena
@@ -67,6 +67,17 @@ export async function fillDead(arena, count) {
 
 /** Then what autovacuum would have done by now. @param {Arena} arena @param {string} statement @param {number} count */
 async function multiply(arena, statement, count) {
-  await arena.meter?.client.query(statement, [count, Date.now() - count])
+  await arena.meter?.client.query(await withColumns(arena, statement), [count, Date.now() - count])
   await arena.meter?.client.query('VACUUM ANALYZE')
+}
+
+const COLUMNS = `
+  SELECT string_agg(quote_ident(column_name), ', ' ORDER BY ordinal_position) AS names FROM information_schema.columns
+  WHERE table_schema = 'redrive' AND table_name = $1 AND is_generated = 'NEVER'`
+
+/** Generated columns cannot be given. @param {Arena} arena @param {string} statement */
+async function withColumns(arena, statement) {
+  const [, table] = /COLUMNS OF (\w+)/.exec(statement) ?? []
+  const found = await arena.meter?.client.query(COLUMNS, [table])
+  return statement.replaceAll(`COLUMNS OF ${table}`, found?.rows[0].names)
 }

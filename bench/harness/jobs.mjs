@@ -40,6 +40,9 @@ export const handlers = (permanent, latency) => ({
   nothing: async () => {},
   await5ms: () => sleep(5),
   die: async ({ i }) => charge(i, permanent),
+  fail: async ({ i }) => {
+    throw new Error(`The connection to 10.0.0.${i % 250} was reset`)
+  },
   mixed: async ({ i }, attempt) => {
     if (dies(i)) charge(i, permanent)
     if (failsOnce(i) && attempt === 1) throw new Error(`The connection to 10.0.0.${i % 250} was reset`)

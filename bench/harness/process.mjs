@@ -28,10 +28,11 @@ export class ContestantProcess {
   /**
    * @param {string} contestant
    * @param {string} address
-   * @param {Record<string, unknown>} options
+   * @param {Record<string, unknown> & { nodeFlags?: string[] }} options
    */
-  constructor(contestant, address, options) {
+  constructor(contestant, address, { nodeFlags, ...options }) {
     this.#child = fork(CHILD, [contestant, address, JSON.stringify(options)], {
+      ...(nodeFlags && { execArgv: nodeFlags }),
       env: { ...process.env, NODE_ENV: 'production' },
     })
     running.add(this)

@@ -2,6 +2,8 @@
 import awaiting from './awaiting.mjs'
 import backlog from './backlog.mjs'
 import batchEnqueue from './batch-enqueue.mjs'
+import containment from './containment.mjs'
+import cost from './cost.mjs'
 import deadLetters from './dead-letters.mjs'
 import desk from './desk.mjs'
 import drain from './drain.mjs'
@@ -35,7 +37,9 @@ export const questions = [
   backlog,
   heldXmin,
   neverAnalyzed,
+  containment,
   desk,
   memory,
   kill,
+  cost,
 ]

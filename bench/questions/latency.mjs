@@ -34,7 +34,7 @@ export default {
   ],
   entrants: quick =>
     entrants([REDRIVE, HARDLY_POLLING, GRAPHILE, PG_BOSS_WORK, BULLMQ_POSTGRES, BULLMQ_REDIS], (arena, setup) =>
-      measure(arena, setup, quick ? 100 : 300),
+      measure(arena, setup, quick ? 60 : 300),
     ),
   verdicts: medians => [
     ...['p50', 'p99'].map(column =>

@@ -22,11 +22,10 @@ const sendMail: DemoJob = defineJob({
   },
 })
 
-/** Fails once because the connection breaks, then heals. */
+/** Fails once because the connection breaks, then heals. Names no service: half of its attempts fail, which no breaker bears. */
 const syncInvoice: DemoJob = defineJob({
   name: 'invoice.sync',
   queue: 'demo.billing',
-  service: 'billing',
   retry: { attempts: 4, backoff: exponential({ initialMs: 1_000, factor: 3 }) },
   handler: async ({ number }, { attempt, signal }) => {
     await work(number, signal)
@@ -57,11 +56,10 @@ const renderReport: DemoJob = defineJob({
   },
 })
 
-/** Never ends by itself: times out twice and dies. */
+/** Never ends by itself: times out twice and dies. Names no service: a breaker would hold it instead. */
 const makeThumbnail: DemoJob = defineJob({
   name: 'thumbnail.make',
   queue: 'demo.media',
-  service: 's3',
   timeoutMs: 5_000,
   retry: { attempts: 2, backoff: fixed({ delayMs: 2_000 }) },
   handler: async (_payload, { signal }) => {

@@ -65,7 +65,7 @@ function greeting(found: LedgerState, { where, schema }: DemoOptions): string[] 
     isEmpty(found) ? 'found: nothing yet' : `found: ${inWords(found)}`,
     ...(recovery === undefined ? [] : [`       ${printable(recovery)}`]),
     'now:   demo jobs, about three a second; some succeed, some heal on retry, some die',
-    '       (there is no HTTP API yet, so `npm start` shows this with and without --demo)',
+    '       (it does not serve the HTTP API yet, so it shows this with and without --demo)',
     `try:   Ctrl-C, then npm start again; or kill -9 ${process.pid}, and see its jobs rescued`,
     schema === undefined
       ? '       your own first job: docs/guide/first-job.md'

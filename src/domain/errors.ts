@@ -24,6 +24,7 @@ export const ERROR_CODES = {
   NOT_CANCELLABLE: 'The job has already ended. Nothing was changed.',
   UNIQUE_KEY_TAKEN: 'Another live job of the same queue holds this unique key. The dead letter stays as it is.',
   UNIQUE_KEY_CONTENDED: 'The unique key was taken and freed again and again while enqueuing. Try once more.',
+  VERSION_CONFLICT: 'It was changed by somebody else since it was read. Nothing was changed.',
   FILTER_REQUIRED: 'An action on many things needs a filter, or `all: true` said in full.',
   HANDLER_MISSING: 'The job has no handler here: it can be enqueued, not run.',
   ALREADY_CLOSED: 'This Redrive was closed.',
@@ -31,8 +32,22 @@ export const ERROR_CODES = {
   LEASE_LOST: 'This worker could not renew its lease, or another one took the job over. The attempt was given up.',
   TIMED_OUT: 'The attempt took longer than its time limit.',
   SHUTTING_DOWN: 'The worker is stopping and the grace time is over. The job goes back without spending an attempt.',
+  SERVICE_HELD:
+    'The service is held: its breaker is open, or a person isolated it. The function was not called, or not again.',
   CANCELLED: 'The job was cancelled, by its handler or by whoever asked for it. There is no result.',
   CANCEL_REQUESTED: 'A person asked for this running job to be cancelled.',
+  REQUEST_INVALID: 'A request over HTTP has a field that is not allowed. `issues` names each and what it may be.',
+  UNAUTHENTICATED: 'The request has no bearer token, or one that nobody knows.',
+  FORBIDDEN: 'The token lacks the scope that this call needs.',
+  THROTTLED: 'Too many requests with a wrong token came from this address. Wait as long as Retry-After says.',
+  METHOD_NOT_ALLOWED: 'This path does not take this method. `Allow` says which ones it takes.',
+  BODY_TOO_LARGE: 'The body of the request is over the size limit.',
+  MEDIA_TYPE_UNSUPPORTED: 'The body of the request is not JSON. Send `content-type: application/json`.',
+  IDEMPOTENCY_KEY_REUSED: 'This Idempotency-Key was used for another request. Nothing was changed.',
+  REQUEST_UNDER_WAY: 'A request with this Idempotency-Key is being carried out. Ask again in a moment.',
+  TOKEN_EXISTS: 'There is a token of this name, or there are as many tokens as there may be. Nothing was changed.',
+  TAKES_TOO_LONG: 'The request took longer than its limit. What it began may still come to an end.',
+  INTERNAL: 'Something failed that should not have. The log of the server has it, by the id of the request.',
 } as const
 
 export type ErrorCode = keyof typeof ERROR_CODES

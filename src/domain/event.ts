@@ -1,10 +1,12 @@
 // What happened, past tense, for whoever wants to know: logs, metrics, a user's own listener. Never on the path of
 // a job's fate: a listener that throws changes nothing.
+import type { BreakerState } from './breaker.js'
 import type { Decision } from './decision.js'
-import type { Failure } from './failure.js'
+import type { Failure, Kind } from './failure.js'
 import type { JobId } from './ids.js'
 import type { JobIdentity } from './job.js'
 import type { OutcomeType } from './outcome.js'
+import type { TriageAction } from './triage.js'
 
 interface OfJob {
   readonly job: JobIdentity
@@ -14,6 +16,16 @@ interface OfAttempt extends OfJob {
   readonly attempt: number
   readonly worker: string
   readonly durationMs: number
+}
+
+interface OfGroup {
+  /** The fingerprint. */
+  readonly id: string
+  readonly title: string
+  readonly kind: Kind
+  readonly service?: string
+  /** Of the worker it was seen in. */
+  readonly version?: string
 }
 
 export interface Events {
@@ -41,11 +53,42 @@ export interface Events {
   'worker.lapsed': { readonly worker: string; readonly reason: string; readonly jobs: readonly JobId[] }
   /** Nothing was fetched for too long although the worker wanted to. */
   'worker.stalled': { readonly worker: string; readonly sinceMs: number }
+  /** Failures of a cause that was never seen before. */
+  'group.new': OfGroup
+  /** A cause that somebody had resolved failed again. */
+  'group.regressed': OfGroup
+  /** A breaker moved; told once, by the process that moved it. `shadow`: it only says what it would do. */
+  'breaker.changed': {
+    readonly service: string
+    readonly from: BreakerState
+    readonly to: BreakerState
+    readonly reason: string
+    /** How long it stays open. */
+    readonly openMs: number | undefined
+    readonly shadow: boolean
+  }
+  /** A triage rule did something about these dead letters. */
+  'triage.acted': { readonly rule: string; readonly action: TriageAction; readonly letters: readonly JobId[] }
+  /** A triage rule says that somebody has to be called. */
+  'triage.escalated': {
+    readonly rule: string
+    readonly message: string
+    readonly letters: readonly {
+      readonly id: JobId
+      readonly queue: string
+      readonly name: string
+      readonly kind: Kind
+      /** The fingerprint of its failure. */
+      readonly group: string
+      readonly error: string
+    }[]
+  }
   'recovery.finished': {
     readonly cause: string
     readonly rescued: number
     readonly promoted: number
     readonly buried: number
+    readonly triaged: number
     readonly cleaned: number
     readonly expired: number
     readonly error: string | undefined

@@ -50,6 +50,8 @@ export interface Failure {
   /** How long the other side asked us to wait. Beats the backoff. */
   readonly retryAfterMs?: number
   readonly service?: string
+  /** Nothing in it told its kind, so that is a guess: it may be a mistake in the handler as well as anything else. */
+  readonly unknown?: true
   /** Equal for failures of the same cause; carries the version of the rule that made it. */
   readonly fingerprint: string
 }

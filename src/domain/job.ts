@@ -41,11 +41,17 @@ export interface Job extends JobIdentity, JobCounters {
 /** A job handed to a worker: claimed, and fenced by its lease. */
 export interface ClaimedJob extends Job {
   readonly lease: Lease
+  /** Where its transport finds it again; only the transport can read it. */
+  readonly receipt?: string
+  /** Its place in line, for the transport as well. */
+  readonly line?: string
   /** As stored: undecoded, so that one bad payload fails alone (pitfall 20). */
   readonly payloadText: string
   readonly claimedAt: number
   /** When it became claimable; the wait is measured from here. */
   readonly waitingSince: number
+  /** Which rate limit and key it was held for, if it was; it has been let go by now. */
+  readonly heldBy?: string
   /** Set when its last claim ended with a lost worker: its start is then recorded before it runs. */
   readonly suspect: boolean
 }

@@ -6,6 +6,15 @@ export const OUTCOMES = ['succeeded', 'failed', 'snoozed', 'cancelled', 'timed_o
 
 export type OutcomeType = (typeof OUTCOMES)[number]
 
+/** Its rate limit has no slot for it. */
+export interface Hold {
+  /** The limit and key, as one text. */
+  readonly by: string
+  /** About when its turn is. */
+  readonly delayMs: number
+  readonly reason: string
+}
+
 export type Outcome =
   | { readonly type: 'succeeded'; readonly result: Json }
   /** `final`: the handler itself said that no retry can help (`bury`). */
@@ -14,5 +23,11 @@ export type Outcome =
   | { readonly type: 'cancelled'; readonly reason: string }
   | { readonly type: 'timed_out'; readonly failure: Failure }
   /** Stopped by us, not by itself: at shutdown, or because the lease was lost; or never started. */
-  | { readonly type: 'interrupted'; readonly started: boolean; readonly leaseLost?: boolean }
+  | {
+      readonly type: 'interrupted'
+      readonly started: boolean
+      readonly leaseLost?: boolean
+      /** It may not start now, and why; only with `started: false`. */
+      readonly hold?: Hold
+    }
   | { readonly type: 'lost'; readonly failure: Failure }

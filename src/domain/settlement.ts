@@ -6,6 +6,7 @@ import type { Outcome } from './outcome.js'
 export interface Settlement {
   readonly id: JobId
   readonly lease: Lease
+  readonly receipt?: string | undefined
   readonly outcome: Outcome
   readonly decision: Decision
 }

@@ -7,7 +7,18 @@ import { millis, toDate, toJson } from './rows.js'
 export interface AuditEntry {
   readonly actor: string
   readonly action: string
-  readonly targetType: 'dead_letter' | 'queue' | 'job' | 'recovery'
+  readonly targetType:
+    | 'dead_letter'
+    | 'queue'
+    | 'job'
+    | 'job_name'
+    | 'group'
+    | 'triage_rule'
+    | 'service'
+    | 'rate_limit'
+    | 'recovery'
+    | 'token'
+    | 'request'
   readonly target: string
   readonly before?: Json
   readonly after?: Json

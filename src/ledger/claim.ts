@@ -4,7 +4,7 @@
 import type { JobId, Lease, SessionId } from '../domain/ids.js'
 import type { ClaimedJob } from '../domain/job.js'
 import { type Database, sql } from './database.js'
-import { millis } from './rows.js'
+import { listOf } from './rows.js'
 
 export interface Lane {
   readonly queue: string
@@ -14,127 +14,89 @@ export interface Lane {
 export interface LaneDemand extends Lane {
   /** At most so many of this lane. */
   readonly limit: number
+  /** The place in line to begin at: what lies before it was seen to be taken. */
+  readonly after?: string
 }
 
-// A claim is the hottest statement there is: what most jobs do not have travels in one column, which is mostly null.
+const CLAIM = sql`SELECT * FROM redrive.claim($1::timestamptz, $2::bigint, $3, $4, $5::integer, $6::bigint)`
+const CLAIM_LANES = sql`SELECT * FROM redrive.claim_lanes($1::timestamptz, $2::bigint, $3::json, $4::integer)`
+
+// The columns of redrive.claimed_job.
 const COLUMNS = `
-  j.id, j.lease, j.queue, j.name, j.priority, j.seq, j.payload::text AS payload, j.attempt, j.lost, j.max_attempts, j.service,
-  ${millis('j.created_at')} AS created_at, ${millis('j.claimed_at')} AS claimed_at, ${millis('j.run_at')} AS run_at,
-  CASE WHEN j.first_claimed_at <> j.claimed_at THEN ${millis('j.first_claimed_at')} END AS first_claimed_at,
-  CASE WHEN j.snoozes + j.holds + j.interruptions + j.redrives > 0
-         OR coalesce(j.unique_key, j.tenant, j.user_id, j.project) IS NOT NULL
-       THEN json_build_object('snoozes', j.snoozes, 'holds', j.holds, 'interruptions', j.interruptions,
-              'redrives', j.redrives, 'uniqueKey', j.unique_key, 'tenant', j.tenant, 'user', j.user_id,
-              'project', j.project)::text END AS more`
-
-// INVARIANT: a session that has ended or lapsed claims nothing, and a paused queue gives nothing.
-const OPEN = `
-  EXISTS (SELECT FROM redrive.session s WHERE s.id = $1::bigint AND s.ended_at IS NULL
-          AND s.expires_at > coalesce($2::timestamptz, now()))`
-const PAUSED = (queue: string) => `
-  EXISTS (SELECT FROM redrive.queue q WHERE q.name = ${queue} AND q.paused_at IS NOT NULL)`
-
-// Rows are taken by their place, which their locks keep still: no join, so no plan that depends on statistics.
-const TAKE = `
-  UPDATE redrive.job j
-  SET state = 'active', attempt = j.attempt + 1, lease = nextval('redrive.lease_seq'), session_id = $1::bigint,
-      claimed_at = coalesce($2::timestamptz, now()), started = false,
-      first_claimed_at = coalesce(j.first_claimed_at, $2::timestamptz, now())
-  WHERE j.ctid = ANY (ARRAY(SELECT place FROM next)) AND j.state = 'waiting'
-  RETURNING ${COLUMNS}`
-
-const CLAIM_LANE = sql`
-  WITH next AS MATERIALIZED (
-    SELECT j.ctid AS place FROM redrive.job j
-    WHERE j.queue = $3 AND j.name = $4 AND j.state = 'waiting' AND ${OPEN} AND NOT ${PAUSED('$3')}
-    ORDER BY j.priority DESC, j.seq LIMIT $5::integer FOR UPDATE SKIP LOCKED
-  ) ${TAKE}`
-
-// Several lanes are one line: first see, without locking, how many of each lane are at the front of the whole;
-// then lock that many of each.
-const CLAIM_LANES = sql`
-  WITH lane AS MATERIALIZED (
-    SELECT l.* FROM json_to_recordset($3::json) AS l(queue text COLLATE "C", name text COLLATE "C", "limit" integer)
-    WHERE ${OPEN} AND NOT ${PAUSED('l.queue')}
-  ), front AS MATERIALIZED (
-    SELECT queue, name, count(*) AS share
-    FROM (
-      SELECT lane.queue, lane.name
-      FROM lane CROSS JOIN LATERAL (
-        SELECT j.priority, j.seq FROM redrive.job j
-        WHERE j.queue = lane.queue AND j.name = lane.name AND j.state = 'waiting'
-        ORDER BY j.priority DESC, j.seq LIMIT lane.limit
-      ) ahead
-      ORDER BY ahead.priority DESC, ahead.seq LIMIT $4::integer
-    ) line
-    GROUP BY queue, name
-  ), next AS MATERIALIZED (
-    SELECT taken.place FROM front CROSS JOIN LATERAL (
-      SELECT j.ctid AS place FROM redrive.job j
-      WHERE j.queue = front.queue AND j.name = front.name AND j.state = 'waiting'
-      ORDER BY j.priority DESC, j.seq LIMIT front.share FOR UPDATE SKIP LOCKED
-    ) taken
-  ) ${TAKE}`
+  j.ctid AS place, j.id, j.lease, j.line, j.queue, j.name, j.payload::text AS payload, j.attempt, j.priority, j.service,
+  redrive.millis(j.created_at) AS created_at, redrive.millis(j.claimed_at) AS claimed_at,
+  redrive.millis(j.run_at) AS run_at, redrive.more_of(j) AS more`
 
 interface Row {
+  place: string
   id: JobId
   lease: string | number
-  queue: string
-  name: string
-  priority: number
-  seq: string | number
+  /** PGlite says it as a bigint. */
+  line: string | bigint
+  /** Null: of the only lane that was asked for. */
+  queue: string | null
+  name: string | null
   payload: string
   attempt: number
-  lost: number
-  max_attempts: number | null
+  priority: number
   service: string | null
-  created_at: number
-  claimed_at: number
-  run_at: number
-  first_claimed_at: number | null
+  created_at: string | number
+  claimed_at: string | number
+  /** Null: as it was created. */
+  run_at: string | number | null
   more: string | null
 }
 
 interface More {
+  readonly firstClaimedAt: number
+  readonly maxAttempts: number | null
   readonly snoozes: number
   readonly holds: number
   readonly interruptions: number
+  readonly lost: number
   readonly redrives: number
   readonly uniqueKey: string | null
   readonly tenant: string | null
   readonly user: string | null
   readonly project: string | null
+  readonly heldBy: string | null
 }
 
 /** Made field by field: spreading would cost more than the rest of a claim on this side. */
-function toJob(row: Row): ClaimedJob {
+function toJob(row: Row, lane?: Lane): ClaimedJob {
   const more = row.more === null ? undefined : (JSON.parse(row.more) as More)
+  const createdAt = Number(row.created_at)
+  const claimedAt = Number(row.claimed_at)
+  const lost = more?.lost ?? 0
   const job: { -readonly [Key in keyof ClaimedJob]: ClaimedJob[Key] } = {
     id: row.id,
     lease: String(row.lease) as Lease,
-    queue: row.queue,
-    name: row.name,
+    receipt: row.place,
+    line: String(row.line),
+    queue: row.queue ?? (lane as Lane).queue,
+    name: row.name ?? (lane as Lane).name,
     priority: row.priority,
     payloadText: row.payload,
     attempt: row.attempt,
     snoozes: more?.snoozes ?? 0,
     holds: more?.holds ?? 0,
     interruptions: more?.interruptions ?? 0,
-    lost: row.lost,
+    lost,
     redrives: more?.redrives ?? 0,
-    createdAt: row.created_at,
-    firstClaimedAt: row.first_claimed_at ?? row.claimed_at,
-    claimedAt: row.claimed_at,
-    waitingSince: row.run_at,
-    suspect: row.lost > 0,
+    createdAt,
+    firstClaimedAt: more?.firstClaimedAt ?? claimedAt,
+    claimedAt,
+    waitingSince: row.run_at === null ? createdAt : Number(row.run_at),
+    suspect: lost > 0,
   }
-  if (row.max_attempts !== null) job.maxAttempts = row.max_attempts
   if (row.service !== null) job.service = row.service
   if (!more) return job
+  if (more.maxAttempts !== null) job.maxAttempts = more.maxAttempts
   if (more.uniqueKey !== null) job.uniqueKey = more.uniqueKey
   if (more.tenant !== null) job.tenant = more.tenant
   if (more.user !== null) job.user = more.user
   if (more.project !== null) job.project = more.project
+  if (more.heldBy !== null) job.heldBy = more.heldBy
   return job
 }
 
@@ -147,21 +109,43 @@ export async function claim(
 ): Promise<ClaimedJob[]> {
   const [only] = lanes
   if (!only || limit < 1) return []
-  const rows =
-    lanes.length === 1
-      ? await db.query<Row>(CLAIM_LANE, [session, db.now(), only.queue, only.name, Math.min(limit, only.limit)])
-      : await db.query<Row>(CLAIM_LANES, [session, db.now(), JSON.stringify(lanes), limit])
-  rows.sort((a, b) => b.priority - a.priority || Number(a.seq) - Number(b.seq))
-  return rows.map(toJob)
+  const alone = lanes.length === 1
+  const rows = alone
+    ? await db.query<Row>(CLAIM, [
+        db.now(),
+        session,
+        only.queue,
+        only.name,
+        Math.min(limit, only.limit),
+        only.after ?? null,
+      ])
+    : await db.query<Row>(CLAIM_LANES, [db.now(), session, JSON.stringify(lanes), limit])
+  inOrder(rows)
+  return rows.map(row => toJob(row, only))
+}
+
+/** Rows come as they lie in the table, which is mostly their order already. Places exceed what a number holds exactly. */
+function inOrder(rows: Row[]): void {
+  let sorted = true
+  for (let index = 1; sorted && index < rows.length; index += 1) {
+    sorted = compare((rows[index - 1] as Row).line, (rows[index] as Row).line) < 0
+  }
+  if (!sorted) rows.sort((a, b) => compare(a.line, b.line))
+}
+
+/** Whole numbers as text: the longer is the larger. */
+const compare = (a: Row['line'], b: Row['line']): number => {
+  const [left, right] = [String(a), String(b)]
+  return left.length - right.length || (left < right ? -1 : Number(left > right))
 }
 
 const HELD = sql`
-  SELECT ${COLUMNS} FROM redrive.job j WHERE j.session_id = $1::bigint AND j.state = 'active'
+  SELECT ${COLUMNS} FROM redrive.job j WHERE j.in_line AND j.session_id = $1::bigint AND j.state = 'active'
   ORDER BY j.lease`
 
 /** Everything a session holds, as it was claimed: for a worker that missed the answer to a claim. */
 export async function heldBy(db: Database, session: SessionId): Promise<ClaimedJob[]> {
-  return (await db.query<Row>(HELD, [session])).map(toJob)
+  return (await db.query<Row>(HELD, [session])).map(row => toJob(row))
 }
 
 const MARK_STARTED = sql`
@@ -172,11 +156,12 @@ export async function markStarted(db: Database, job: { id: JobId; lease: Lease }
   return (await db.query(MARK_STARTED, [job.id, job.lease])).length === 1
 }
 
+// An index that finds the jobs of a session would cost every claim; a scan of the lines costs only a session's end.
 const ORPHANS = sql`
-  SELECT ${COLUMNS}, j.started, s.worker, s.ended_by FROM redrive.job j
-  LEFT JOIN redrive.session s ON s.id = j.session_id
-  WHERE j.state = 'active' AND (s.id IS NULL OR s.ended_at IS NOT NULL)
-  ORDER BY j.lease LIMIT $1::integer`
+  SELECT ${COLUMNS}, j.started, (SELECT s.worker FROM redrive.session s WHERE s.id = j.session_id) AS worker
+  FROM redrive.job j
+  WHERE j.in_line AND j.state = 'active' AND j.session_id = ANY ($1::bigint[])
+  ORDER BY j.lease LIMIT $2::integer`
 
 export interface Orphan extends ClaimedJob {
   /** False: it was in its dead worker's buffer and surely never ran. True: it ran, or may have. */
@@ -184,12 +169,12 @@ export interface Orphan extends ClaimedJob {
   readonly worker: string
 }
 
-/** Running jobs whose session has ended: nobody is working on them any more. */
-export async function orphans(db: Database, limit: number): Promise<Orphan[]> {
-  const rows = await db.query<Row & { started: boolean; worker: string | null }>(ORPHANS, [limit])
-  return rows.map(row => ({
-    ...toJob(row),
-    mayHaveRun: row.started || row.lost === 0,
-    worker: row.worker ?? 'an unknown worker',
-  }))
+/** Running jobs of sessions that have ended: nobody is working on them any more. */
+export async function orphans(db: Database, ended: readonly SessionId[], limit: number): Promise<Orphan[]> {
+  if (ended.length === 0) return []
+  const rows = await db.query<Row & { started: boolean; worker: string | null }>(ORPHANS, [listOf(ended), limit])
+  return rows.map(row => {
+    const job = toJob(row)
+    return { ...job, mayHaveRun: row.started || !job.suspect, worker: row.worker ?? 'an unknown worker' }
+  })
 }

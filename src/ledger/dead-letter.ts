@@ -5,7 +5,20 @@ import type { Json } from '../domain/json.js'
 import type { RecoveryStatus } from '../domain/lifecycle.js'
 import type { OutcomeType } from '../domain/outcome.js'
 import { type Queryable, sql } from './database.js'
+import {
+  COUNT,
+  COUNT_LEAD,
+  filterParams,
+  type Lead,
+  pageOf,
+  placeOf,
+  SKIP,
+  type Sought,
+  searchOf,
+} from './dead-letter-search.js'
 import { millis, optional, toDate, toJson } from './rows.js'
+
+export type { DeadLetterFilter } from './dead-letter-search.js'
 
 export interface DeadLetter {
   /** The dead job's own id. */
@@ -51,85 +64,91 @@ export interface DeadLetter {
   readonly resolvedAt?: Date
 }
 
-/** Which dead letters. Times bound when they died. `text` is looked for, as it is, in message and job name. */
-export interface DeadLetterFilter {
-  readonly queue?: string
-  readonly name?: string
-  readonly kind?: Kind
-  readonly service?: string
-  readonly status?: RecoveryStatus
-  readonly fingerprint?: string
-  readonly assignedTo?: string
-  readonly since?: Date
-  readonly until?: Date
-  readonly text?: string
-}
+/** Of a dead letter `d` and the attempt `a` it died of. */
+const COLUMNS = `d.id, d.queue, d.name, d.payload::text AS payload, d.status, d.reason, d.kind, a.because, d.outcome,
+  a.error_type, a.error_code, d.message, a.stack, a.causes::text AS causes, d.http_status, d.service, d.fingerprint,
+  d.total_attempts, d.max_attempts, d.lost, d.recovery_attempts, d.job_priority, d.unique_key, d.tenant, d.user_id,
+  d.project, d.notes, d.assigned_to, d.priority, d.resolution, ${millis('d.job_created_at')} AS created_at,
+  ${millis('d.died_at')} AS died_at, ${millis('d.updated_at')} AS updated_at,
+  ${millis('d.redriven_at')} AS redriven_at, ${millis('d.resolved_at')} AS resolved_at`
+const LETTER = `redrive.dead_letter d LEFT JOIN redrive.attempt a ON a.job_id = d.id AND a.lease = d.lease`
 
-const COLUMNS = `id, seq, queue, name, payload::text AS payload, status, reason, kind, because, outcome, error_type, error_code,
-  message, stack, causes::text AS causes, http_status, service, fingerprint, total_attempts, max_attempts, lost,
-  recovery_attempts, job_priority, unique_key, tenant, user_id, project, notes, assigned_to, priority, resolution,
-  ${millis('job_created_at')} AS created_at, ${millis('died_at')} AS died_at, ${millis('updated_at')} AS updated_at,
-  ${millis('redriven_at')} AS redriven_at, ${millis('resolved_at')} AS resolved_at`
+const PAGE = pageOf(`
+  SELECT letter.*, (SELECT rest FROM rest) AS rest
+  FROM (SELECT) one LEFT JOIN (
+    SELECT ${COLUMNS}, ${placeOf('d')} AS place, d.died_at AS death, d.seq
+    FROM ${LETTER} WHERE d.ctid = ANY (ARRAY(SELECT spot FROM found))
+  ) letter ON true
+  ORDER BY letter.death DESC, letter.seq DESC`)
 
-/** Takes $1 … $10, in the order of `filterParams`. */
-export const MATCHES = `
-  ($1::text IS NULL OR queue = $1) AND ($2::text IS NULL OR name = $2)
-  AND ($3::redrive.failure_kind IS NULL OR kind = $3::redrive.failure_kind)
-  AND ($4::text IS NULL OR service = $4)
-  AND ($5::redrive.recovery_status IS NULL OR status = $5::redrive.recovery_status)
-  AND ($6::text IS NULL OR fingerprint = $6) AND ($7::text IS NULL OR assigned_to = $7)
-  AND ($8::timestamptz IS NULL OR died_at >= $8::timestamptz) AND ($9::timestamptz IS NULL OR died_at < $9::timestamptz)
-  AND ($10::text IS NULL OR strpos(lower(message), lower($10)) > 0 OR strpos(lower(name), lower($10)) > 0)`
-
-export const filterParams = (filter: DeadLetterFilter): (string | null)[] => [
-  filter.queue ?? null,
-  filter.name ?? null,
-  filter.kind ?? null,
-  filter.service ?? null,
-  filter.status ?? null,
-  filter.fingerprint ?? null,
-  filter.assignedTo ?? null,
-  filter.since?.toISOString() ?? null,
-  filter.until?.toISOString() ?? null,
-  filter.text ?? null,
-]
-
-const PAGE = sql`
-  SELECT ${COLUMNS} FROM redrive.dead_letter
-  WHERE ${MATCHES} AND ($11::bigint IS NULL OR seq < $11::bigint)
-  ORDER BY seq DESC LIMIT $12::integer OFFSET $13::integer`
+/** So many letters are looked at for one page, or to tell how many match: more would make somebody wait. */
+const LOOKED_AT = 5_000
 
 export interface Page<Item> {
   readonly items: readonly Item[]
-  /** Give it back as `cursor` for the next page; undefined after the last one. */
+  /** Give it back as `cursor` for the next page; undefined after the last one. A page can be short and have a next. */
   readonly nextCursor?: string
 }
 
-/** Newest death first. */
+/** Where a page begins: the cursor of the one before, taken apart. */
+const CURSOR = /^(\d{1,18})\.(\d{1,18})$/
+
+export const isCursor = (text: string): boolean => CURSOR.test(text)
+
+export interface Count {
+  readonly value: number
+  /** False: there are at least so many. */
+  readonly exact: boolean
+}
+
+/**
+ * Newest death first. What the leading part of the filter does not answer is asked of `LOOKED_AT` letters at most: a page
+ * of rare ones is short then, and its cursor goes on where this one ended. `total`: if the page happens to tell.
+ */
 export async function listDeadLetters(
   db: Queryable,
-  filter: DeadLetterFilter,
+  filter: Sought,
   page: { limit: number; cursor?: string; offset?: number },
-): Promise<Page<DeadLetter>> {
-  const params = [...filterParams(filter), page.cursor ?? null, page.limit + 1, page.offset ?? 0]
-  const rows = await db.query<Row>(PAGE, params)
-  const items = rows.slice(0, page.limit)
-  const last = items.at(-1)
+): Promise<Page<DeadLetter> & { readonly total?: Count }> {
+  const search = await searchOf(db, filter)
+  const { limit, cursor, offset = 0 } = page
+  const skipped = search.whole && offset > 0
+  const from = skipped ? await skip(db, filter, search.lead, offset, cursor) : cursor
+  if (skipped && from === undefined) return { items: [] }
+  const left = skipped ? 0 : offset
+  const params = [...filterParams(filter), LOOKED_AT + left, ...placeParams(from), limit + 1, left]
+  const rows = await db.query<Row & { place: string; rest: Text }>(PAGE[search.lead], params)
+  const letters = rows.filter(row => row.id !== null)
+  const items = letters.slice(0, limit)
+  const nextCursor = (letters.length > limit ? items.at(-1)?.place : rows[0]?.rest) ?? null
+  const tells = cursor === undefined && offset === 0 && letters.length <= limit
   return {
     items: items.map(toDeadLetter),
-    ...(rows.length > page.limit && last ? { nextCursor: String(last.seq) } : {}),
+    ...optional('nextCursor', nextCursor),
+    ...optional('total', tells ? { value: items.length, exact: nextCursor === null } : null),
   }
 }
 
-const COUNT = sql`SELECT count(*) AS count FROM (SELECT FROM redrive.dead_letter WHERE ${MATCHES} LIMIT $11::integer) matching`
-
-/** How many match, counted up to `upTo`. */
-export async function countDeadLetters(db: Queryable, filter: DeadLetterFilter, upTo: number): Promise<number> {
-  const [row] = await db.query<{ count: string | number }>(COUNT, [...filterParams(filter), upTo])
-  return Number(row?.count)
+async function skip(db: Queryable, filter: Sought, lead: Lead, offset: number, cursor?: string) {
+  const [row] = await db.query<{ place: string }>(SKIP[lead], [...filterParams(filter), offset, ...placeParams(cursor)])
+  return row?.place
 }
 
-const ONE = sql`SELECT ${COLUMNS} FROM redrive.dead_letter WHERE id = $1::uuid`
+const placeParams = (cursor: string | undefined): [micros: string | null, seq: string | null] => {
+  const [, micros = null, seq = null] = CURSOR.exec(cursor ?? '') ?? []
+  return [micros, seq]
+}
+
+/** How many match, up to `upTo`; for a filter that one index does not answer, as far as looking at some tells. */
+export async function countDeadLetters(db: Queryable, filter: Sought, upTo: number): Promise<Count> {
+  const { lead, whole } = await searchOf(db, filter)
+  const most = whole ? upTo : Math.min(upTo, LOOKED_AT)
+  type Counted = { looked_at: string | number; matching: string | number }
+  const [row] = await db.query<Counted>((whole ? COUNT_LEAD : COUNT)[lead], [...filterParams(filter), most + 1])
+  return { value: Math.min(Number(row?.matching), most), exact: Number(row?.looked_at) <= most }
+}
+
+const ONE = sql`SELECT ${COLUMNS} FROM ${LETTER} WHERE d.id = $1::uuid`
 
 export async function getDeadLetter(db: Queryable, id: JobId): Promise<DeadLetter | undefined> {
   const [row] = await db.query<Row>(ONE, [id])
@@ -155,16 +174,15 @@ export async function deadLetterCounts(db: Queryable): Promise<DeadLetterCount[]
 type Text = string | null
 interface Row {
   id: JobId
-  seq: string | number
   queue: string
   name: string
   payload: string
   status: RecoveryStatus
   reason: string
   kind: Kind
-  because: string
+  because: Text
   outcome: OutcomeType
-  error_type: string
+  error_type: Text
   error_code: Text
   message: string
   stack: Text
@@ -192,6 +210,9 @@ interface Row {
   resolved_at: number | null
 }
 
+/** Of an attempt that somebody deleted by hand. */
+const UNKNOWN = 'unknown'
+
 const toDeadLetter = (row: Row): DeadLetter => ({
   id: row.id,
   queue: row.queue,
@@ -200,9 +221,9 @@ const toDeadLetter = (row: Row): DeadLetter => ({
   status: row.status,
   reason: row.reason,
   kind: row.kind,
-  because: row.because,
+  because: row.because ?? UNKNOWN,
   outcome: row.outcome,
-  errorType: row.error_type,
+  errorType: row.error_type ?? UNKNOWN,
   message: row.message,
   causes: (toJson(row.causes) ?? []) as unknown as Cause[],
   fingerprint: row.fingerprint,

@@ -4,7 +4,8 @@ import type { JobIdentity } from '../domain/job.js'
 import type { Settlement } from '../domain/settlement.js'
 import { type Database, sql } from './database.js'
 import { intoHistory } from './into-history.js'
-import { BURY_MOVED, buryRow } from './settle/bury.js'
+import { BURY_MOVED, buryRow, DIED_OF } from './settle/bury.js'
+import { addToFailures, FAILURE_RETURNED } from './settle/failures.js'
 import { RECORD_INPUT, record } from './settle/record.js'
 import { addToTally, SHARED_SHARD } from './settle/tally.js'
 
@@ -25,7 +26,7 @@ const NOW = 'coalesce($2::timestamptz, now())'
 
 const RECORD = sql`
   WITH attempts AS MATERIALIZED (
-    SELECT t.*, ${NOW} - t.ended_ago * interval '1 millisecond' AS ended_at
+    SELECT t.*, nextval('redrive.lease_seq') AS logged_as, ${NOW} - t.ended_ago * interval '1 millisecond' AS ended_at
     FROM json_to_recordset($1::json) AS t(${RECORD_INPUT}, number integer, ended_ago double precision)
   ), moved AS MATERIALIZED (
     SELECT t.id, t.queue, t.name, t.priority, t.payload::json AS payload, t.service, t.tenant, t.user_id, t.project,
@@ -35,16 +36,18 @@ const RECORD = sql`
       tenant text, user_id text, project text, unique_key text, attempt integer, max_attempts smallint, ending text,
       result text, reason text, took_ms double precision)
   ), input AS MATERIALIZED (
-    SELECT a.* FROM attempts a JOIN moved m ON m.ending = 'dead' ORDER BY a.ended_at DESC, a.number DESC LIMIT 1
+    SELECT ${DIED_OF}, logged_as AS lease FROM attempts
+    WHERE (SELECT ending FROM moved) = 'dead' ORDER BY ended_at DESC, number DESC LIMIT 1
   ), logged AS (
     INSERT INTO redrive.attempt (job_id, lease, number, round, finished_at, next_run_at, delay_ms, http_status,
       retry_after_ms, outcome, decision, kind, queue, name, reason, because, error_type, error_code, message, stack,
       causes, service, fingerprint)
-    SELECT a.id, nextval('redrive.lease_seq'), a.number, 0, a.ended_at, a.ended_at + a.delay_ms * interval '1 millisecond',
+    SELECT a.id, a.logged_as, a.number, 0, a.ended_at, a.ended_at + a.delay_ms * interval '1 millisecond',
       a.delay_ms, a.http_status, a.retry_after_ms, a.outcome, a.decision, a.kind, m.queue, m.name, a.reason, a.because,
       a.error_type, a.error_code, a.message, a.stack, a.causes::json, coalesce(a.service, m.service), a.fingerprint
     FROM attempts a CROSS JOIN moved m
-  ), buried AS (${BURY_MOVED}), kept AS (
+    RETURNING ${FAILURE_RETURNED}
+  ), ${BURY_MOVED}, kept AS (
     INSERT INTO redrive.finished_job (id, state, finished_at, created_at, first_claimed_at, claimed_at, attempt, snoozes,
       holds, interruptions, lost, redrives, max_attempts, priority, queue, name, payload, result, reason, unique_key,
       service, tenant, user_id, project)
@@ -55,7 +58,7 @@ const RECORD = sql`
     completed: "ending = 'completed'",
     cancelled: "ending = 'cancelled'",
     dead: "ending = 'dead'",
-  })})
+  })}), caused AS (${addToFailures('logged')})
   SELECT id FROM moved`
 
 export async function recordInProcess(db: Database, ended: InProcessEnd): Promise<void> {

@@ -130,7 +130,7 @@ export async function saveProgress(db: Queryable, id: JobId, lease: Lease, progr
   return (await db.query(PROGRESS, [id, lease, progress])).length === 1
 }
 
-const DEPTH = sql`SELECT count(*) AS depth FROM redrive.job WHERE queue = $1 AND state = 'waiting'`
+const DEPTH = sql`SELECT count(*) AS depth FROM redrive.job WHERE queue = $1 AND in_line AND state = 'waiting'`
 
 export async function waitingIn(db: Queryable, queue: string): Promise<number> {
   return Number((await db.query<{ depth: string | number }>(DEPTH, [queue]))[0]?.depth)

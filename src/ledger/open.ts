@@ -3,7 +3,6 @@ import type { Clock } from '../domain/clock.js'
 import { invalid, isRedriveError, RedriveError } from '../domain/errors.js'
 import { type Database, type ForeignClient, sql } from './database.js'
 import { adoptPg, openPg } from './databases/pg.js'
-import { adoptPGlite, isPGlite, openPGlite } from './databases/pglite.js'
 
 /** A URL, ':memory:', a `pg.Pool`, anything with query(text, params); undefined: embedded, on disk. */
 export type DatabaseChoice = string | ForeignClient | { connect: unknown; query: unknown } | undefined
@@ -21,15 +20,28 @@ export interface OpenOptions {
 const HELLO = sql`SELECT 1 AS hello`
 
 export async function openDatabase(choice: DatabaseChoice, options: OpenOptions): Promise<Database> {
-  if (choice === undefined) return openPGlite(options.folder, options)
-  if (choice === ':memory:') return openPGlite(':memory:', options)
+  if (choice === undefined || choice === ':memory:') {
+    const { openPGlite } = await embedded()
+    return openPGlite(choice ?? options.folder, options)
+  }
   if (typeof choice === 'string') return reachable(openPg(checkUrl(choice), options), choice)
   if (typeof choice === 'object' && choice !== null && typeof choice.query === 'function') {
-    const db = isPGlite(choice) ? adoptPGlite(choice, options) : adoptPg(choice as ForeignClient, options)
-    return reachable(db, undefined)
+    return reachable(await adopt(choice, options), undefined)
   }
   throw invalid('database', typeof choice, ALLOWED)
 }
+
+async function adopt(client: object, options: OpenOptions): Promise<Database> {
+  // Only a PGlite has it, and whoever brings one has loaded it.
+  if ('execProtocolRaw' in client) {
+    const { isPGlite, adoptPGlite } = await embedded()
+    if (isPGlite(client)) return adoptPGlite(client, options)
+  }
+  return adoptPg(client as ForeignClient, options)
+}
+
+/** Loaded where it is used: it takes 20 MB, which a worker on a server has no use for. */
+const embedded = () => import('./databases/pglite.js')
 
 const ALLOWED = "a postgres:// URL, ':memory:', a pg Pool, something with query(text, params), or nothing for embedded"
 

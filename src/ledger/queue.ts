@@ -1,13 +1,12 @@
-// Queues: known by name, paused or not, with a policy that can be changed at run time.
-import type { Json } from '../domain/json.js'
+// Queues: known by name, paused or not.
 import { type Queryable, sql } from './database.js'
-import { toJson } from './rows.js'
+import { millis, optional, toDate } from './rows.js'
 
 export interface QueueSettings {
   readonly name: string
   readonly paused: boolean
-  readonly policy: Json
-  readonly policyVersion: number
+  readonly pausedAt?: Date
+  readonly pausedBy?: string
 }
 
 const ENSURE = sql`
@@ -20,21 +19,18 @@ export async function ensureQueues(db: Queryable, names: readonly string[]): Pro
 }
 
 const SETTINGS = sql`
-  SELECT name, paused_at IS NOT NULL AS paused, policy::text AS policy, policy_version FROM redrive.queue
-  WHERE CASE WHEN $1::json IS NULL THEN policy IS NOT NULL
-             ELSE name IN (SELECT json_array_elements_text($1::json)) END`
+  SELECT name, ${millis('paused_at')} AS paused_at, paused_by FROM redrive.queue
+  WHERE name IN (SELECT json_array_elements_text($1::json))`
 
-/** Of the named queues, or, without names, of all that have a policy of their own. */
-export async function queueSettings(db: Queryable, names?: readonly string[]): Promise<QueueSettings[]> {
-  const rows = await db.query<{ name: string; paused: boolean; policy: string | null; policy_version: number }>(
-    SETTINGS,
-    [JSON.stringify(names)],
-  )
-  return rows.map(row => ({
-    name: row.name,
-    paused: row.paused,
-    policy: toJson(row.policy),
-    policyVersion: row.policy_version,
+export async function queueSettings(db: Queryable, names: readonly string[]): Promise<QueueSettings[]> {
+  const rows = await db.query<{ name: string; paused_at: number | null; paused_by: string | null }>(SETTINGS, [
+    JSON.stringify(names),
+  ])
+  return rows.map(({ name, paused_at, paused_by }) => ({
+    name,
+    paused: paused_at !== null,
+    ...optional('pausedAt', paused_at === null ? null : toDate(paused_at)),
+    ...optional('pausedBy', paused_by),
   }))
 }
 
@@ -55,19 +51,6 @@ const RESUME = sql`
 /** False: there is no such queue. */
 export async function resumeQueue(db: Queryable, name: string, channel: string | null): Promise<boolean> {
   return (await db.query(RESUME, [name, db.now(), channel])).length === 1
-}
-
-const SET_POLICY = sql`
-  INSERT INTO redrive.queue (name, policy, policy_version) VALUES ($1, $2::json, 1)
-  ON CONFLICT (name) DO UPDATE SET policy = excluded.policy, policy_version = queue.policy_version + 1,
-    updated_at = coalesce($3::timestamptz, now())
-  RETURNING policy_version`
-
-/** Sets or, with null, removes the queue's own policy; returns its new version. */
-export async function setQueuePolicy(db: Queryable, name: string, policy: Json): Promise<number> {
-  const text = policy === null ? null : JSON.stringify(policy)
-  const [row] = await db.query<{ policy_version: number }>(SET_POLICY, [name, text, db.now()])
-  return Number(row?.policy_version)
 }
 
 const STATISTICS = sql`SELECT * FROM redrive.queue_statistics ORDER BY queue_name`

@@ -10,6 +10,8 @@ export interface RecoveryCounts {
   readonly rescued: number
   readonly promoted: number
   readonly buried: number
+  /** Dead letters that triage rules did something about. */
+  readonly triaged: number
   /** Finished jobs that were past their retention. */
   readonly cleaned: number
   /** Resolved dead letters that were past theirs. */
@@ -38,7 +40,7 @@ const GIVE_UP_SILENT = sql`
   SET status = 'failed', finished_at = coalesce($1::timestamptz, now()), error = 'its process stopped showing life'
   WHERE status = 'running' AND alive_at < coalesce($1::timestamptz, now()) - $2::double precision * interval '1 millisecond'`
 
-const COLUMNS = `id, cause, worker, status, rescued, promoted, buried, cleaned, expired, error,
+const COLUMNS = `id, cause, worker, status, rescued, promoted, buried, triaged, cleaned, expired, error,
   ${millis('started_at')} AS started_at, ${millis('finished_at')} AS finished_at`
 
 const START = sql`
@@ -80,7 +82,8 @@ export async function showLife(db: Database, id: string): Promise<boolean> {
 const FINISH = sql`
   UPDATE redrive.recovery_run
   SET status = $2, error = $3, finished_at = coalesce($9::timestamptz, clock_timestamp()), rescued = $4::integer,
-      promoted = $5::integer, buried = $6::integer, cleaned = $7::bigint, expired = $8::bigint
+      promoted = $5::integer, buried = $6::integer, cleaned = $7::bigint, expired = $8::bigint,
+      triaged = $10::integer
   WHERE id = $1::bigint AND status = 'running' RETURNING ${COLUMNS}`
 
 export async function finishRun(
@@ -89,9 +92,9 @@ export async function finishRun(
   counts: RecoveryCounts,
   error: string | null,
 ): Promise<RecoveryRun | undefined> {
-  const { rescued, promoted, buried, cleaned, expired } = counts
+  const { rescued, promoted, buried, triaged, cleaned, expired } = counts
   const status = error === null ? 'succeeded' : 'failed'
-  const params = [id, status, error, rescued, promoted, buried, cleaned, expired, db.now()]
+  const params = [id, status, error, rescued, promoted, buried, cleaned, expired, db.now(), triaged]
   const [row] = await db.query<Row>(FINISH, params)
   return row && toRun(row)
 }
@@ -136,6 +139,7 @@ interface Row {
   buried: number
   cleaned: string | number
   expired: string | number
+  triaged: number
   error: string | null
   started_at: number
   finished_at: number | null
@@ -151,6 +155,7 @@ const toRun = (row: Row): RecoveryRun => ({
   buried: row.buried,
   cleaned: Number(row.cleaned),
   expired: Number(row.expired),
+  triaged: row.triaged,
   startedAt: toDate(row.started_at),
   ...optional('finishedAt', row.finished_at === null ? null : toDate(row.finished_at)),
   ...optional('durationMs', row.finished_at === null ? null : Math.round(row.finished_at - row.started_at)),

@@ -3,31 +3,45 @@
 // whose job was sent back and then cancelled has ended for good (its redrives are not its recovery attempts).
 import type { JobId } from '../domain/ids.js'
 import { type Queryable, sql } from './database.js'
-import { type DeadLetterFilter, filterParams, MATCHES } from './dead-letter.js'
+import { FREEZE, filterParams, PREVIEW, type Sought, searchOf } from './dead-letter-search.js'
+
+// Only a unique key can be taken, so only jobs that have one are asked for a conflict: that is dear. Their places in line
+// are given (`$4`), or taken now. What decides is kept from the planner where it would choose by it: how many are asked
+// for (`ARRAY(SELECT …)`), which of them are open (`IS TRUE`), and which of them came back (`IN` as a value is looked up in a hash table; as a condition it may
+// become a loop over all pairs). Letters are marked by their place, which their locks keep still (pitfall 24).
+const REVIVE = (letters: string) => `
+  INSERT INTO redrive.job (id, seq, state, queue, name, priority, payload, run_at, created_at, max_attempts, redrives,
+                           unique_key, service, tenant, user_id, project)
+  SELECT id, coalesce(($4::bigint[])[n], nextval('redrive.job_seq')), 'waiting', queue, name, job_priority, payload,
+         coalesce($2::timestamptz, now()), job_created_at, max_attempts, redrives + 1, unique_key, service, tenant,
+         user_id, project
+  FROM (SELECT *, row_number() OVER (ORDER BY died_at, seq) AS n FROM asked) letter WHERE ${letters}`
 
 const REDRIVE = sql`
   WITH asked AS MATERIALIZED (
-    SELECT * FROM redrive.dead_letter
-    WHERE id = ANY (ARRAY(SELECT value::uuid FROM json_array_elements_text($1::json)))
-      AND status IN ('pending', 'permanently_failed') AND redrives = recovery_attempts
+    SELECT ctid AS place, id, died_at, seq, queue, name, job_priority, payload, job_created_at, max_attempts, redrives,
+      unique_key, service, tenant, user_id, project
+    FROM redrive.dead_letter
+    WHERE id = ANY (ARRAY(SELECT unnest($1::uuid[])))
+      AND (status IN ('pending', 'permanently_failed') AND redrives = recovery_attempts) IS TRUE
     FOR UPDATE
   ), revived AS (
-    INSERT INTO redrive.job (id, state, queue, name, priority, payload, run_at, created_at, max_attempts, redrives,
-                             unique_key, service, tenant, user_id, project)
-    SELECT id, 'waiting', queue, name, job_priority, payload, coalesce($2::timestamptz, now()), job_created_at,
-           max_attempts, redrives + 1, unique_key, service, tenant, user_id, project
-    FROM asked ORDER BY seq
-    ON CONFLICT DO NOTHING
-    RETURNING id, queue
+    ${REVIVE('unique_key IS NULL')}
+  ), revived_by_key AS (
+    ${REVIVE('unique_key IS NOT NULL')} ON CONFLICT DO NOTHING RETURNING id
+  ), answer AS MATERIALIZED (
+    SELECT place, id, queue, unique_key IS NULL OR id IN (SELECT id FROM revived_by_key) AS redriven FROM asked
   ), marked AS (
     UPDATE redrive.dead_letter
     SET status = 'redriving', recovery_attempts = recovery_attempts + 1, redriven_at = coalesce($2::timestamptz, now()),
         updated_at = coalesce($2::timestamptz, now()), resolved_at = NULL, resolution = NULL
-    WHERE id = ANY (ARRAY(SELECT id FROM revived))
+    WHERE ctid = ANY (ARRAY(SELECT place FROM answer WHERE redriven))
   )
-  SELECT asked.id, revived.id IS NOT NULL AS redriven, asked.queue, asked.unique_key,
-         (SELECT count(pg_notify($3, woken.queue)) FROM (SELECT DISTINCT queue FROM revived) woken WHERE $3::text IS NOT NULL)
-  FROM asked LEFT JOIN revived ON revived.id = asked.id`
+  SELECT id, redriven, queue, (
+    SELECT count(pg_notify($3, woken.queue)) FROM (SELECT DISTINCT queue FROM answer WHERE redriven) woken
+    WHERE $3::text IS NOT NULL
+  ) AS woken
+  FROM answer`
 
 export interface RedriveResult {
   readonly redriven: readonly JobId[]
@@ -41,14 +55,15 @@ export async function redrive(db: Queryable, ids: readonly JobId[], channel: str
   return { redriven, conflicts }
 }
 
-/** The same, and which queues have work now. */
+/** The same, and which queues have work now. `places`: in line, one for each, from `placesInLine`. */
 export async function redriveMany(
   db: Queryable,
   ids: readonly JobId[],
   channel: string | null,
+  places: string | null = null,
 ): Promise<RedriveResult & { readonly queues: ReadonlySet<string> }> {
   type Row = { id: JobId; redriven: boolean; queue: string }
-  const rows = await db.query<Row>(REDRIVE, [JSON.stringify(ids), db.now(), channel])
+  const rows = await db.query<Row>(REDRIVE, [`{${ids.join(',')}}`, db.now(), channel, places])
   const redriven = rows.filter(row => row.redriven)
   return {
     redriven: redriven.map(row => row.id),
@@ -57,19 +72,31 @@ export async function redriveMany(
   }
 }
 
-const FREEZE = sql`
-  SELECT id FROM redrive.dead_letter
-  WHERE ${MATCHES} AND ($12::double precision IS NULL
-    OR died_at <= coalesce($13::timestamptz, now()) - $12::double precision * interval '1 millisecond')
-  ORDER BY seq LIMIT $11::integer`
+const PLACES = sql`
+  SELECT array_agg(nextval('redrive.job_seq'))::text AS places FROM generate_series(0, $1::integer - 1) n
+  GROUP BY n / $2::integer ORDER BY n / $2::integer`
+
+/** Places in line for so many, batch by batch: batches that are then written side by side keep their order. */
+export async function placesInLine(db: Queryable, count: number, batch: number): Promise<string[]> {
+  return (await db.query<{ places: string }>(PLACES, [count, batch])).map(row => row.places)
+}
+
+type Frozen = Sought & { readonly diedBeforeMs?: number }
+
+// However many there are to look at (null): what is left out would silently not be redriven.
+const frozenParams = (db: Queryable, filter: Frozen, limit: number) =>
+  [...filterParams(filter), null, limit, filter.diedBeforeMs ?? null, db.now()] as const
 
 /** The ids that match now, oldest first: a set that later arrivals do not join (pitfall 7). */
-export async function freeze(
-  db: Queryable,
-  filter: DeadLetterFilter & { diedBeforeMs?: number },
-  limit: number,
-): Promise<JobId[]> {
-  const params = [...filterParams(filter), limit, filter.diedBeforeMs ?? null, db.now()]
-  const rows = await db.query<{ id: JobId }>(FREEZE, params)
+export async function freeze(db: Queryable, filter: Frozen, limit: number): Promise<JobId[]> {
+  const { lead } = await searchOf(db, filter)
+  const rows = await db.query<{ id: JobId }>(FREEZE[lead], frozenParams(db, filter, limit))
   return rows.map(row => row.id)
+}
+
+/** How many that would be. */
+export async function preview(db: Queryable, filter: Frozen, limit: number): Promise<number> {
+  const { lead } = await searchOf(db, filter)
+  const [row] = await db.query<{ count: string | number }>(PREVIEW[lead], frozenParams(db, filter, limit))
+  return Number(row?.count)
 }

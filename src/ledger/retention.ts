@@ -81,8 +81,7 @@ const EXPIRE_DEAD_LETTERS = sql`
   SELECT id FROM expired`
 const FORGET_SESSIONS = sql`
   DELETE FROM redrive.session WHERE id = ANY (ARRAY(
-    SELECT s.id FROM redrive.session s WHERE s.ended_at IS NOT NULL AND ${AGED('s.ended_at')}
-      AND NOT EXISTS (SELECT FROM redrive.job j WHERE j.session_id = s.id AND j.state = 'active')
+    SELECT s.id FROM redrive.session s WHERE s.cleared_at IS NOT NULL AND ${AGED('s.ended_at')}
     ORDER BY s.id LIMIT $3::integer))
   RETURNING 1`
 const FORGET_RUNS = sql`

@@ -14,5 +14,8 @@ export const toDate = (value: number): Date => new Date(value)
 
 export const toJson = (text: string | null): Json => (text === null ? null : (JSON.parse(text) as Json))
 
+/** Numbers and UUIDs as an array that every driver can carry: a text. */
+export const listOf = (values: readonly string[]): string => `{${values.join(',')}}`
+
 /** bigint columns come as text, number or bigint, depending on the driver. */
 export const toNumber = (value: unknown): number => Number(value ?? 0)

@@ -20,6 +20,14 @@ CREATE TYPE redrive.recovery_status AS ENUM (
   'pending', 'redriving', 'recovered', 'permanently_failed'
 );
 
+CREATE TYPE redrive.breaker_state AS ENUM (
+  'closed', 'open', 'half_open', 'isolated'
+);
+
+CREATE TYPE redrive.group_status AS ENUM (
+  'open', 'acknowledged', 'resolved', 'muted'
+);
+
 CREATE SEQUENCE redrive.job_seq;
 
 CREATE SEQUENCE redrive.lease_seq;
@@ -33,13 +41,11 @@ CREATE TABLE redrive.migration (
 );
 
 CREATE TABLE redrive.queue (
-  name           text COLLATE "C"         NOT NULL,
-  paused_at      timestamp with time zone,
-  paused_by      text,
-  policy         json,
-  policy_version integer                  NOT NULL DEFAULT 0,
-  created_at     timestamp with time zone NOT NULL DEFAULT now(),
-  updated_at     timestamp with time zone NOT NULL DEFAULT now(),
+  name       text COLLATE "C"         NOT NULL,
+  paused_at  timestamp with time zone,
+  paused_by  text,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT queue_pkey PRIMARY KEY (name)
 );
 
@@ -48,6 +54,7 @@ CREATE TABLE redrive.job_type (
   name         text COLLATE "C"         NOT NULL,
   service      text,
   policy       json                     NOT NULL,
+  settings     json                     NOT NULL,
   announced_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT job_type_pkey PRIMARY KEY (queue, name)
 );
@@ -65,11 +72,15 @@ CREATE TABLE redrive.session (
   expires_at  timestamp with time zone NOT NULL,
   ended_at    timestamp with time zone,
   ended_by    text,
+  searched_at timestamp with time zone,
+  cleared_at  timestamp with time zone,
   CONSTRAINT session_pkey PRIMARY KEY (id),
+  CONSTRAINT session_cleared CHECK (((cleared_at IS NULL) OR (ended_at IS NOT NULL))),
   CONSTRAINT session_end CHECK (((ended_at IS NULL) = (ended_by IS NULL))),
   CONSTRAINT session_ended_by CHECK ((ended_by = ANY (ARRAY['stopped'::text, 'lapsed'::text])))
 );
 CREATE INDEX session_open ON redrive.session USING btree (expires_at) WHERE (ended_at IS NULL);
+CREATE INDEX session_to_clear ON redrive.session USING btree (ended_at) WHERE ((ended_at IS NOT NULL) AND (cleared_at IS NULL));
 
 CREATE TABLE redrive.job (
   id                  uuid                     NOT NULL,
@@ -89,6 +100,7 @@ CREATE TABLE redrive.job (
   max_attempts        smallint,
   priority            smallint                 NOT NULL DEFAULT 5,
   started             boolean                  NOT NULL DEFAULT false,
+  in_line             boolean                  NOT NULL DEFAULT true,
   state               redrive.job_state        NOT NULL,
   queue               text COLLATE "C"         NOT NULL,
   name                text COLLATE "C"         NOT NULL,
@@ -101,18 +113,23 @@ CREATE TABLE redrive.job (
   progress            json,
   cancel_requested_at timestamp with time zone,
   cancel_reason       text,
+  held_by             text COLLATE "C",
+  fingerprint         text COLLATE "C",
+  line                bigint                   NOT NULL DEFAULT ((((10 - priority))::bigint << 56) | seq),
   CONSTRAINT job_pkey PRIMARY KEY (id),
   CONSTRAINT job_counters CHECK (((attempt >= 0) AND (snoozes >= 0) AND (holds >= 0) AND (interruptions >= 0) AND (lost >= 0))),
+  CONSTRAINT job_in_line CHECK ((in_line = (state = ANY (ARRAY['waiting'::redrive.job_state, 'active'::redrive.job_state])))),
   CONSTRAINT job_is_live CHECK ((state = ANY (ARRAY['scheduled'::redrive.job_state, 'waiting'::redrive.job_state, 'active'::redrive.job_state, 'retrying'::redrive.job_state, 'held'::redrive.job_state]))),
   CONSTRAINT job_lease_goes_with_state CHECK (((state = 'active'::redrive.job_state) OR ((lease IS NULL) AND (session_id IS NULL)))),
   CONSTRAINT job_leased_while_active CHECK (((state = 'active'::redrive.job_state) = ((lease IS NOT NULL) AND (session_id IS NOT NULL) AND (claimed_at IS NOT NULL)))),
   CONSTRAINT job_priority CHECK (((priority >= 0) AND (priority <= 10)))
-) WITH (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
-CREATE INDEX job_claimable ON redrive.job USING btree (queue, name, priority DESC, seq) WHERE (state = 'waiting'::redrive.job_state);
-CREATE INDEX job_due ON redrive.job USING btree (run_at, seq) WHERE (state = ANY (ARRAY['scheduled'::redrive.job_state, 'retrying'::redrive.job_state, 'held'::redrive.job_state]));
-CREATE UNIQUE INDEX job_lease ON redrive.job USING btree (lease) WHERE (state = 'active'::redrive.job_state);
+) WITH (fillfactor=45, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX job_claimable ON redrive.job USING btree (queue, name, line) WHERE in_line;
+CREATE INDEX job_due ON redrive.job USING btree (run_at, seq) WHERE (NOT in_line);
+CREATE INDEX job_by_fingerprint ON redrive.job USING btree (fingerprint) WHERE ((NOT in_line) AND (fingerprint IS NOT NULL));
 CREATE INDEX job_cancel_requested ON redrive.job USING btree (cancel_requested_at) WHERE (cancel_requested_at IS NOT NULL);
 CREATE UNIQUE INDEX job_unique_key ON redrive.job USING btree (queue, unique_key) WHERE (unique_key IS NOT NULL);
+CREATE INDEX job_held_by ON redrive.job USING btree (held_by, in_line, line) WHERE (held_by IS NOT NULL);
 
 CREATE TABLE redrive.finished_job (
   id               uuid                     NOT NULL,
@@ -182,6 +199,7 @@ CREATE INDEX attempt_time ON redrive.attempt USING btree (finished_at);
 CREATE TABLE redrive.dead_letter (
   id                uuid                     NOT NULL,
   seq               bigint                   NOT NULL DEFAULT nextval('redrive.job_seq'::regclass),
+  lease             bigint                   NOT NULL,
   died_at           timestamp with time zone NOT NULL,
   updated_at        timestamp with time zone NOT NULL,
   redriven_at       timestamp with time zone,
@@ -202,12 +220,7 @@ CREATE TABLE redrive.dead_letter (
   name              text COLLATE "C"         NOT NULL,
   payload           json                     NOT NULL,
   reason            text                     NOT NULL,
-  because           text                     NOT NULL,
-  error_type        text                     NOT NULL,
-  error_code        text,
   message           text                     NOT NULL,
-  stack             text,
-  causes            json,
   fingerprint       text COLLATE "C"         NOT NULL,
   service           text COLLATE "C",
   unique_key        text COLLATE "C",
@@ -217,19 +230,21 @@ CREATE TABLE redrive.dead_letter (
   notes             text,
   assigned_to       text COLLATE "C",
   resolution        text,
+  triaged           jsonb,
+  triage_at         timestamp with time zone,
   CONSTRAINT dead_letter_pkey PRIMARY KEY (id),
   CONSTRAINT dead_letter_priority CHECK (((priority >= 0) AND (priority <= 10))),
   CONSTRAINT dead_letter_resolved CHECK (((resolved_at IS NOT NULL) = (status = ANY (ARRAY['recovered'::redrive.recovery_status, 'permanently_failed'::redrive.recovery_status]))))
 );
-CREATE INDEX dead_letter_by_status ON redrive.dead_letter USING btree (status, seq);
-CREATE INDEX dead_letter_by_seq ON redrive.dead_letter USING btree (seq);
-CREATE INDEX dead_letter_by_queue ON redrive.dead_letter USING btree (queue, seq);
-CREATE INDEX dead_letter_counts ON redrive.dead_letter USING btree (queue, status, kind);
-CREATE INDEX dead_letter_by_kind ON redrive.dead_letter USING btree (kind, seq);
-CREATE INDEX dead_letter_by_fingerprint ON redrive.dead_letter USING btree (fingerprint, seq);
-CREATE INDEX dead_letter_by_service ON redrive.dead_letter USING btree (service, seq) WHERE (service IS NOT NULL);
-CREATE INDEX dead_letter_by_assigned_to ON redrive.dead_letter USING btree (assigned_to, seq) WHERE (assigned_to IS NOT NULL);
+CREATE INDEX dead_letter_by_status ON redrive.dead_letter USING btree (status, kind, died_at, seq);
+CREATE INDEX dead_letter_by_queue ON redrive.dead_letter USING btree (queue, status, died_at, seq);
+CREATE INDEX dead_letter_by_name ON redrive.dead_letter USING btree (name, status, died_at, seq);
+CREATE INDEX dead_letter_by_fingerprint ON redrive.dead_letter USING btree (fingerprint, status, died_at, seq);
+CREATE INDEX dead_letter_by_service ON redrive.dead_letter USING btree (service, status, died_at, seq) WHERE (service IS NOT NULL);
+CREATE INDEX dead_letter_by_assigned_to ON redrive.dead_letter USING btree (assigned_to, status, died_at, seq) WHERE (assigned_to IS NOT NULL);
 CREATE INDEX dead_letter_by_resolved ON redrive.dead_letter USING btree (resolved_at) WHERE (resolved_at IS NOT NULL);
+CREATE INDEX dead_letter_to_triage ON redrive.dead_letter USING btree (triage_at) WHERE (triage_at IS NOT NULL);
+CREATE INDEX dead_letter_counts ON redrive.dead_letter USING btree (queue, status, kind);
 
 CREATE TABLE redrive.tally (
   queue     text COLLATE "C" NOT NULL,
@@ -253,6 +268,7 @@ CREATE TABLE redrive.recovery_run (
   rescued     integer                  NOT NULL DEFAULT 0,
   promoted    integer                  NOT NULL DEFAULT 0,
   buried      integer                  NOT NULL DEFAULT 0,
+  triaged     integer                  NOT NULL DEFAULT 0,
   cleaned     bigint                   NOT NULL DEFAULT 0,
   expired     bigint                   NOT NULL DEFAULT 0,
   error       text,
@@ -276,6 +292,188 @@ CREATE TABLE redrive.audit (
   CONSTRAINT audit_pkey PRIMARY KEY (id)
 );
 CREATE INDEX audit_target ON redrive.audit USING btree (target_type, target, id);
+
+CREATE TABLE redrive.breaker (
+  service          text COLLATE "C"         NOT NULL,
+  state            redrive.breaker_state    NOT NULL DEFAULT 'closed'::redrive.breaker_state,
+  since            timestamp with time zone NOT NULL,
+  open_until       timestamp with time zone,
+  openings         integer                  NOT NULL DEFAULT 0,
+  permits          integer                  NOT NULL DEFAULT 0,
+  permits_since    timestamp with time zone NOT NULL,
+  probes_succeeded integer                  NOT NULL DEFAULT 0,
+  probes_failed    integer                  NOT NULL DEFAULT 0,
+  version          integer                  NOT NULL DEFAULT 1,
+  shadow           boolean                  NOT NULL DEFAULT false,
+  reason           text                     NOT NULL,
+  changed_by       text                     NOT NULL,
+  settings         json,
+  settings_version integer                  NOT NULL DEFAULT 0,
+  CONSTRAINT breaker_pkey PRIMARY KEY (service),
+  CONSTRAINT breaker_counters CHECK (((openings >= 0) AND (permits >= 0) AND (probes_succeeded >= 0) AND (probes_failed >= 0))),
+  CONSTRAINT breaker_open_until CHECK (((state = 'open'::redrive.breaker_state) = (open_until IS NOT NULL)))
+) WITH (fillfactor=50);
+
+CREATE TABLE redrive.service_window (
+  service         text COLLATE "C"         NOT NULL,
+  at              timestamp with time zone NOT NULL,
+  source          uuid                     NOT NULL,
+  first_attempts  integer                  NOT NULL,
+  retries         integer                  NOT NULL,
+  succeeded       integer                  NOT NULL,
+  failed          integer                  NOT NULL,
+  run             integer                  NOT NULL,
+  run_since       timestamp with time zone,
+  last_success_at timestamp with time zone,
+  CONSTRAINT service_window_pkey PRIMARY KEY (service, at, source)
+) WITH (fillfactor=50);
+CREATE INDEX service_window_time ON redrive.service_window USING btree (at);
+
+CREATE TABLE redrive.rate_limit (
+  name       text COLLATE "C"         NOT NULL,
+  key        text COLLATE "C"         NOT NULL,
+  next_at    timestamp with time zone NOT NULL,
+  spacing_ms double precision         NOT NULL,
+  saved_ms   double precision         NOT NULL,
+  turn_at    timestamp with time zone NOT NULL,
+  refused_at timestamp with time zone,
+  release_at timestamp with time zone,
+  CONSTRAINT rate_limit_pkey PRIMARY KEY (name, key),
+  CONSTRAINT rate_limit_pace CHECK (((spacing_ms > (0)::double precision) AND (saved_ms >= (0)::double precision)))
+) WITH (fillfactor=50);
+CREATE INDEX rate_limit_release ON redrive.rate_limit USING btree (release_at) WHERE (release_at IS NOT NULL);
+
+CREATE TABLE redrive.rate_limit_setting (
+  name        text COLLATE "C"         NOT NULL,
+  key         text COLLATE "C"         NOT NULL,
+  "limit"     integer                  NOT NULL,
+  interval_ms bigint                   NOT NULL,
+  burst       integer                  NOT NULL,
+  spacing_ms  double precision         NOT NULL,
+  saved_ms    double precision         NOT NULL,
+  late_ms     double precision         NOT NULL,
+  set_at      timestamp with time zone NOT NULL,
+  set_by      text                     NOT NULL,
+  CONSTRAINT rate_limit_setting_pkey PRIMARY KEY (name, key),
+  CONSTRAINT rate_limit_setting_pace CHECK (((spacing_ms > (0)::double precision) AND (saved_ms >= (0)::double precision)))
+);
+
+CREATE TABLE redrive.failure_tally (
+  fingerprint text COLLATE "C"         NOT NULL,
+  queue       text COLLATE "C"         NOT NULL,
+  name        text COLLATE "C"         NOT NULL,
+  version     text COLLATE "C"         NOT NULL,
+  bucket      timestamp with time zone NOT NULL,
+  shard       bigint                   NOT NULL,
+  failures    bigint                   NOT NULL,
+  deaths      bigint                   NOT NULL,
+  last_at     timestamp with time zone NOT NULL,
+  first_job   uuid                     NOT NULL,
+  sample_job  uuid                     NOT NULL,
+  noticed     boolean                  NOT NULL DEFAULT false,
+  CONSTRAINT failure_tally_pkey PRIMARY KEY (fingerprint, queue, name, version, bucket, shard)
+) WITH (fillfactor=50);
+CREATE INDEX failure_tally_news ON redrive.failure_tally USING btree (fingerprint) WHERE (NOT noticed);
+CREATE INDEX failure_tally_time ON redrive.failure_tally USING btree (bucket);
+
+CREATE TABLE redrive.failure_group (
+  fingerprint       text COLLATE "C"         NOT NULL,
+  title             text                     NOT NULL,
+  kind              redrive.failure_kind     NOT NULL,
+  error_type        text,
+  service           text COLLATE "C",
+  first_seen        timestamp with time zone NOT NULL,
+  first_version     text,
+  last_seen         timestamp with time zone NOT NULL,
+  failures          bigint                   NOT NULL,
+  deaths            bigint                   NOT NULL,
+  announced         boolean                  NOT NULL DEFAULT false,
+  status            redrive.group_status     NOT NULL DEFAULT 'open'::redrive.group_status,
+  assignee          text COLLATE "C",
+  priority          smallint                 NOT NULL DEFAULT 5,
+  notes             text,
+  resolved_at       timestamp with time zone,
+  resolved_by       text,
+  regressed_at      timestamp with time zone,
+  regressed_version text,
+  regressions       integer                  NOT NULL DEFAULT 0,
+  merged_into       text COLLATE "C",
+  version           integer                  NOT NULL DEFAULT 1,
+  updated_at        timestamp with time zone NOT NULL,
+  CONSTRAINT failure_group_pkey PRIMARY KEY (fingerprint),
+  CONSTRAINT failure_group_not_into_itself CHECK ((merged_into <> fingerprint)),
+  CONSTRAINT failure_group_priority CHECK (((priority >= 0) AND (priority <= 10))),
+  CONSTRAINT failure_group_resolved CHECK (((resolved_at IS NOT NULL) = (status = 'resolved'::redrive.group_status)))
+);
+CREATE INDEX failure_group_by_last_seen ON redrive.failure_group USING btree (last_seen, fingerprint) WHERE (merged_into IS NULL);
+CREATE INDEX failure_group_by_failures ON redrive.failure_group USING btree (failures, fingerprint) WHERE (merged_into IS NULL);
+CREATE INDEX failure_group_members ON redrive.failure_group USING btree (merged_into) WHERE (merged_into IS NOT NULL);
+
+CREATE TABLE redrive.triage_rule (
+  id             bigint                   NOT NULL GENERATED ALWAYS AS IDENTITY,
+  name           text COLLATE "C"         NOT NULL,
+  enabled        boolean                  NOT NULL,
+  "position"     integer                  NOT NULL,
+  match          json                     NOT NULL,
+  action         json                     NOT NULL,
+  max_per_run    integer                  NOT NULL,
+  max_per_letter smallint                 NOT NULL,
+  version        integer                  NOT NULL DEFAULT 1,
+  created_at     timestamp with time zone NOT NULL,
+  created_by     text                     NOT NULL,
+  updated_at     timestamp with time zone NOT NULL,
+  updated_by     text                     NOT NULL,
+  CONSTRAINT triage_rule_name_key UNIQUE (name),
+  CONSTRAINT triage_rule_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE redrive.triage_progress (
+  one     boolean                  NOT NULL DEFAULT true,
+  died_at timestamp with time zone,
+  seq     bigint,
+  CONSTRAINT triage_progress_pkey PRIMARY KEY (one),
+  CONSTRAINT triage_progress_one CHECK (one)
+);
+
+CREATE TABLE redrive.policy (
+  scope   text                     NOT NULL,
+  target  text COLLATE "C"         NOT NULL,
+  version integer                  NOT NULL,
+  policy  json,
+  set_at  timestamp with time zone NOT NULL,
+  set_by  text                     NOT NULL,
+  reason  text,
+  CONSTRAINT policy_pkey PRIMARY KEY (scope, target, version),
+  CONSTRAINT policy_scope CHECK ((scope = ANY (ARRAY['queue'::text, 'job'::text])))
+);
+
+CREATE TABLE redrive.pulse (
+  at     timestamp with time zone NOT NULL,
+  counts json                     NOT NULL,
+  CONSTRAINT pulse_pkey PRIMARY KEY (at)
+);
+
+CREATE TABLE redrive.token (
+  name       text COLLATE "C"         NOT NULL,
+  hash       text COLLATE "C"         NOT NULL,
+  scopes     json                     NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  created_by text                     NOT NULL,
+  CONSTRAINT token_pkey PRIMARY KEY (name),
+  CONSTRAINT token_hash CHECK ((hash ~ '^[0-9a-f]{64}$'::text))
+);
+CREATE UNIQUE INDEX token_by_hash ON redrive.token USING btree (hash);
+
+CREATE TABLE redrive.idempotency_key (
+  token      text COLLATE "C"         NOT NULL,
+  key        text COLLATE "C"         NOT NULL,
+  request    text COLLATE "C"         NOT NULL,
+  status     smallint,
+  body       text,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT idempotency_key_pkey PRIMARY KEY (token, key)
+);
+CREATE INDEX idempotency_key_by_expiry ON redrive.idempotency_key USING btree (expires_at);
 
 CREATE VIEW redrive.dead_letter_queue_summary AS
  SELECT queue AS queue_name,
@@ -335,11 +533,13 @@ CREATE VIEW redrive.failed_jobs AS
     total_attempts AS attempts,
     max_attempts,
     message AS last_error,
-    stack AS error_stacktrace,
+    ( SELECT a.stack
+           FROM redrive.attempt a
+          WHERE ((a.job_id = d.id) AND (a.lease = d.lease))) AS error_stacktrace,
     payload AS input_data,
     died_at AS created_at,
     updated_at
-   FROM redrive.dead_letter;
+   FROM redrive.dead_letter d;
 
 CREATE VIEW redrive.dead_letter_queue AS
  SELECT id,
@@ -350,7 +550,9 @@ CREATE VIEW redrive.dead_letter_queue AS
     reason AS failure_reason,
     (kind)::text AS failure_kind,
     message AS error_message,
-    stack AS error_stacktrace,
+    ( SELECT a.stack
+           FROM redrive.attempt a
+          WHERE ((a.job_id = d.id) AND (a.lease = d.lease))) AS error_stacktrace,
     total_attempts,
     (status)::text AS recovery_status,
     recovery_attempts,
@@ -360,7 +562,7 @@ CREATE VIEW redrive.dead_letter_queue AS
     died_at AS created_at,
     updated_at,
     resolved_at
-   FROM redrive.dead_letter;
+   FROM redrive.dead_letter d;
 
 CREATE VIEW redrive.queue_retry_log AS
  SELECT job_id,
@@ -385,10 +587,34 @@ CREATE VIEW redrive.queue_recovery_runs AS
     rescued,
     promoted,
     buried,
+    triaged,
     cleaned,
     expired,
     error
    FROM redrive.recovery_run;
+
+CREATE VIEW redrive.failure_groups AS
+ SELECT fingerprint,
+    title,
+    (kind)::text AS failure_kind,
+    error_type,
+    service,
+    (status)::text AS status,
+    (regressed_at IS NOT NULL) AS regressed,
+    assignee AS assigned_to,
+    priority,
+    notes AS admin_notes,
+    first_seen,
+    last_seen,
+    first_version,
+    failures,
+    deaths,
+    resolved_at,
+    resolved_by,
+    regressed_at,
+    merged_into,
+    updated_at
+   FROM redrive.failure_group;
 
 CREATE OR REPLACE FUNCTION redrive.ensure_history_day(of_day date)
  RETURNS boolean
@@ -432,4 +658,434 @@ BEGIN
     END;
   END LOOP;
   RETURN dropped;
+END $function$;
+
+CREATE OR REPLACE FUNCTION redrive.enqueue(at timestamp with time zone, channel text, of_queue text, of_name text, of_service text, of_max_attempts smallint, of_priority smallint, ids uuid[], payloads json, options json)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+DECLARE
+  moment   timestamptz := coalesce(at, now());
+  was_idle boolean := channel IS NOT NULL AND coalesce((
+    SELECT j.state <> 'waiting' FROM "redrive".job j WHERE j.queue = of_queue AND j.name = of_name AND j.in_line
+    ORDER BY j.line DESC LIMIT 1), true);
+  is_due   boolean := true;
+BEGIN
+  IF options IS NULL THEN
+    INSERT INTO "redrive".job (id, state, queue, name, service, max_attempts, priority, payload, run_at,
+                             created_at)
+    SELECT t.id, 'waiting', of_queue, of_name, of_service, of_max_attempts,
+           of_priority, t.payload, moment, moment
+    FROM ROWS FROM (unnest(ids), json_array_elements(payloads)) AS t(id, payload);
+  ELSE
+    WITH input AS MATERIALIZED (
+      SELECT t.*, greatest(coalesce(t.run_at, moment + t.delay_ms * interval '1 millisecond'), moment) AS due
+      FROM ROWS FROM (
+        unnest(ids), json_array_elements(payloads),
+        json_to_recordset(options) AS (priority smallint, delay_ms double precision, run_at timestamptz, tenant text,
+                                       user_id text, project text)
+      ) AS t(id, payload, priority, delay_ms, run_at, tenant, user_id, project)
+    ), added AS (
+      INSERT INTO "redrive".job (id, in_line, state, queue, name, service, max_attempts, priority, payload, run_at,
+                               created_at, tenant, user_id, project)
+      SELECT id, due <= moment, CASE WHEN due <= moment THEN 'waiting' ELSE 'scheduled' END::"redrive".job_state, of_queue, of_name,
+             of_service, of_max_attempts, priority, payload, due, moment, tenant, user_id, project
+      FROM input RETURNING in_line
+    )
+    SELECT bool_or(in_line) INTO is_due FROM added;
+  END IF;
+  IF was_idle AND is_due THEN PERFORM pg_notify(channel, of_queue); END IF;
+END $function$;
+
+CREATE OR REPLACE FUNCTION redrive.more_of(j redrive.job)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT CASE WHEN j.first_claimed_at <> j.claimed_at OR j.max_attempts IS NOT NULL
+                OR j.snoozes + j.holds + j.interruptions + j.lost + j.redrives > 0
+                OR coalesce(j.unique_key, j.tenant, j.user_id, j.project) IS NOT NULL
+    THEN json_build_object(
+      'firstClaimedAt', date_part('epoch', j.first_claimed_at) * 1000, 'maxAttempts', j.max_attempts,
+      'snoozes', j.snoozes, 'holds', j.holds, 'interruptions', j.interruptions, 'lost', j.lost, 'redrives', j.redrives,
+      'uniqueKey', j.unique_key, 'tenant', j.tenant, 'user', j.user_id, 'project', j.project, 'heldBy', j.held_by)::text END
+$function$;
+
+CREATE OR REPLACE FUNCTION redrive.millis(moment timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT (date_part('epoch', moment) * 1000)::bigint
+$function$;
+
+CREATE OR REPLACE FUNCTION redrive.claim(at timestamp with time zone, of_session bigint, of_queue text, of_name text, most integer, after bigint)
+ RETURNS SETOF redrive.claimed_job
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+DECLARE
+  moment timestamptz := coalesce(at, now());
+BEGIN
+  RETURN QUERY
+  WITH next AS MATERIALIZED (
+    SELECT j.ctid AS place FROM "redrive".job j
+    WHERE j.queue = of_queue AND j.name = of_name AND j.in_line AND j.line > coalesce(after, 0) AND j.state = 'waiting'
+      AND EXISTS (SELECT FROM "redrive".session s WHERE s.id = of_session AND s.ended_at IS NULL AND s.expires_at > moment)
+      AND NOT EXISTS (SELECT FROM "redrive".queue q WHERE q.name = of_queue AND q.paused_at IS NOT NULL)
+    ORDER BY j.line LIMIT most FOR UPDATE SKIP LOCKED
+  )
+  -- Rows are taken by their place, which their locks keep still: no join, so no plan that depends on statistics.
+  UPDATE "redrive".job j
+  SET state = 'active', attempt = j.attempt + 1, lease = nextval('"redrive".lease_seq'), session_id = of_session,
+      claimed_at = moment, started = false, first_claimed_at = coalesce(j.first_claimed_at, moment)
+  WHERE j.ctid = ANY (ARRAY(SELECT place FROM next)) AND j.state = 'waiting'
+  RETURNING j.ctid, j.id, j.lease, j.line, NULL::text, NULL::text, j.payload::text, j.attempt, j.priority, j.service,
+    "redrive".millis(j.created_at), "redrive".millis(j.claimed_at),
+    CASE WHEN j.run_at <> j.created_at THEN "redrive".millis(j.run_at) END, "redrive".more_of(j);
+END $function$;
+
+CREATE OR REPLACE FUNCTION redrive.claim_lanes(at timestamp with time zone, of_session bigint, lanes json, most integer)
+ RETURNS SETOF redrive.claimed_job
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+DECLARE
+  moment timestamptz := coalesce(at, now());
+BEGIN
+  RETURN QUERY
+  WITH lane AS MATERIALIZED (
+    SELECT l.* FROM json_to_recordset(lanes)
+      AS l(queue text COLLATE "C", name text COLLATE "C", "limit" integer, after bigint)
+    WHERE EXISTS (SELECT FROM "redrive".session s WHERE s.id = of_session AND s.ended_at IS NULL AND s.expires_at > moment)
+      AND NOT EXISTS (SELECT FROM "redrive".queue q WHERE q.name = l.queue AND q.paused_at IS NOT NULL)
+  ), front AS MATERIALIZED (
+    SELECT queue, name, after, count(*) AS share
+    FROM (
+      SELECT lane.queue, lane.name, lane.after
+      FROM lane CROSS JOIN LATERAL (
+        SELECT j.line FROM "redrive".job j
+        WHERE j.queue = lane.queue AND j.name = lane.name AND j.in_line AND j.line > coalesce(lane.after, 0) AND j.state = 'waiting'
+        ORDER BY j.line LIMIT lane.limit
+      ) ahead
+      ORDER BY ahead.line LIMIT most
+    ) line
+    GROUP BY queue, name, after
+  ), next AS MATERIALIZED (
+    SELECT taken.place FROM front CROSS JOIN LATERAL (
+      SELECT j.ctid AS place FROM "redrive".job j
+      WHERE j.queue = front.queue AND j.name = front.name AND j.in_line AND j.line > coalesce(front.after, 0) AND j.state = 'waiting'
+      ORDER BY j.line LIMIT front.share FOR UPDATE SKIP LOCKED
+    ) taken
+  )
+  UPDATE "redrive".job j
+  SET state = 'active', attempt = j.attempt + 1, lease = nextval('"redrive".lease_seq'), session_id = of_session,
+      claimed_at = moment, started = false, first_claimed_at = coalesce(j.first_claimed_at, moment)
+  WHERE j.ctid = ANY (ARRAY(SELECT place FROM next)) AND j.state = 'waiting'
+  RETURNING j.ctid, j.id, j.lease, j.line, j.queue::text, j.name::text, j.payload::text, j.attempt, j.priority, j.service,
+    "redrive".millis(j.created_at), "redrive".millis(j.claimed_at),
+    CASE WHEN j.run_at <> j.created_at THEN "redrive".millis(j.run_at) END, "redrive".more_of(j);
+END $function$;
+
+CREATE OR REPLACE FUNCTION redrive.find_claimed(INOUT leases bigint[], INOUT ids uuid[], INOUT results json, OUT places tid[])
+ RETURNS record
+ LANGUAGE sql
+ STABLE
+ SET enable_indexscan TO 'on'
+ SET enable_nestloop TO 'on'
+ SET enable_hashjoin TO 'off'
+ SET jit TO 'off'
+AS $function$
+  SELECT array_agg(j.lease), array_agg(j.id), json_agg(e.result), array_agg(j.ctid)
+  FROM ROWS FROM (unnest(leases), unnest(ids), json_array_elements(results)) AS e(lease, id, result)
+  JOIN "redrive".job j ON j.id = e.id AND j.lease = e.lease AND j.state = 'active'
+$function$;
+
+CREATE OR REPLACE FUNCTION redrive.recovered(moment timestamp with time zone, ids uuid[])
+ RETURNS void
+ LANGUAGE sql
+ SET enable_indexscan TO 'on'
+ SET enable_nestloop TO 'on'
+AS $function$
+  UPDATE "redrive".dead_letter
+  SET status = 'recovered', resolved_at = moment, updated_at = moment, resolution = 'its job completed'
+  WHERE id = ANY (ids)
+$function$;
+
+CREATE OR REPLACE FUNCTION redrive.complete(at timestamp with time zone, of_shard bigint, places tid[], leases bigint[], ids uuid[], results json)
+ RETURNS SETOF bigint
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_indexscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_nestloop TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+DECLARE
+  moment   timestamptz := coalesce(at, now());
+  asked    bigint[] := leases;
+  settled  bigint[] := '{}';
+  done     bigint[];
+  redriven uuid[];
+BEGIN
+  FOR look IN 1..2 LOOP
+    WITH ended AS MATERIALIZED (
+      SELECT * FROM ROWS FROM (unnest(leases), unnest(ids), json_array_elements(results)) AS e(lease, id, result)
+    ), moved AS (
+      DELETE FROM "redrive".job j USING ended e
+      WHERE j.ctid = ANY (places) AND j.lease = e.lease AND j.id = e.id AND j.state = 'active'
+      RETURNING j.*, CASE WHEN e.result::text <> 'null' THEN e.result END AS result
+    ), kept AS (
+      INSERT INTO "redrive".finished_job (
+        id, created_at, first_claimed_at, claimed_at, session_id, attempt, snoozes, holds, interruptions, lost, redrives,
+        max_attempts, priority, queue, name, payload, unique_key, service, tenant, user_id, project, state, finished_at,
+        result)
+      SELECT id, created_at, first_claimed_at, claimed_at, session_id, attempt, snoozes, holds, interruptions, lost,
+        redrives, max_attempts, priority, queue, name, payload, unique_key, service, tenant, user_id, project,
+        'completed', moment, result
+      FROM moved
+    ), counted AS (
+      INSERT INTO "redrive".tally (queue, day, shard, completed)
+      SELECT queue, (moment AT TIME ZONE 'UTC')::date, of_shard, count(*) FROM moved GROUP BY queue
+      ON CONFLICT (queue, day, shard) DO UPDATE SET completed = tally.completed + excluded.completed
+    )
+    SELECT array_agg(lease), array_agg(id) FILTER (WHERE redrives > 0) INTO done, redriven FROM moved;
+    IF redriven IS NOT NULL THEN PERFORM "redrive".recovered(moment, redriven); END IF;
+    settled := settled || done;
+    EXIT WHEN cardinality(settled) = cardinality(asked);
+    -- Some rows are not where they were at their claim: something was noted on them, or they are not ours any more.
+    SELECT f.places, f.leases, f.ids, f.results INTO places, leases, ids, results
+    FROM "redrive".find_claimed(leases, ids, results) f;
+    EXIT WHEN places IS NULL;
+  END LOOP;
+  IF cardinality(settled) < cardinality(asked) THEN
+    RETURN QUERY SELECT unnest(asked) EXCEPT SELECT unnest(settled);
+  END IF;
+END $function$;
+
+CREATE OR REPLACE FUNCTION redrive.rate_held_by(name text, key text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT name || E'\n' || key
+$function$;
+
+CREATE OR REPLACE FUNCTION redrive.rate_pace(of_name text, of_key text, INOUT spacing double precision, INOUT saved double precision, INOUT late double precision)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  set_by_hand "redrive".rate_limit_setting;
+BEGIN
+  SELECT * INTO set_by_hand FROM "redrive".rate_limit_setting s
+  WHERE s.name = of_name AND s.key IN ('', of_key) ORDER BY s.key DESC LIMIT 1;
+  spacing := coalesce(set_by_hand.spacing_ms, spacing);
+  saved := coalesce(set_by_hand.saved_ms, saved);
+  late := coalesce(set_by_hand.late_ms, late);
+END $function$;
+
+CREATE OR REPLACE FUNCTION redrive.acquire_rate(at timestamp with time zone, horizon_ms double precision, window_ms double precision, requests json)
+ RETURNS TABLE(of_name text, of_key text, now_at double precision, first_at double precision, spacing double precision, late double precision, given integer, next_at double precision, turn_at double precision)
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+DECLARE
+  asked   record;
+  line    "redrive".rate_limit;
+  saved   double precision;
+  others  boolean;
+  refused integer;
+  any_set boolean := EXISTS (SELECT FROM "redrive".rate_limit_setting);
+BEGIN
+  FOR asked IN
+    SELECT * FROM json_to_recordset(requests) AS r(name text COLLATE "C", key text COLLATE "C",
+      spacing double precision, saved double precision, late double precision, released integer, fresh integer)
+    ORDER BY r.name, r.key
+  LOOP
+    of_name := asked.name;
+    of_key := asked.key;
+    SELECT * INTO line FROM "redrive".rate_limit l WHERE l.name = of_name AND l.key = of_key FOR UPDATE;
+    IF NOT FOUND THEN
+      INSERT INTO "redrive".rate_limit AS l (name, key, next_at, spacing_ms, saved_ms, turn_at)
+      VALUES (of_name, of_key, coalesce(at, now()) - asked.saved * interval '1 millisecond', asked.spacing, asked.saved,
+              coalesce(at, now()))
+      ON CONFLICT (name, key) DO UPDATE SET spacing_ms = l.spacing_ms
+      RETURNING * INTO line;
+    END IF;
+    spacing := asked.spacing;
+    saved := asked.saved;
+    late := asked.late;
+    IF any_set THEN
+      SELECT p.spacing, p.saved, p.late INTO spacing, saved, late
+      FROM "redrive".rate_pace(of_name, of_key, spacing, saved, late) p;
+    END IF;
+    now_at := date_part('epoch', coalesce(at, clock_timestamp())) * 1000;
+    first_at := greatest(date_part('epoch', line.next_at) * 1000, now_at - saved);
+    given := greatest(0, least(floor((now_at + horizon_ms - first_at) / spacing) + 1, asked.released + asked.fresh));
+    others := line.release_at IS NOT NULL AND EXISTS (
+      SELECT FROM "redrive".job j WHERE j.held_by = "redrive".rate_held_by(of_name, of_key) AND NOT j.in_line);
+    IF others THEN given := least(given, asked.released); END IF;
+    refused := asked.released + asked.fresh - given;
+    next_at := first_at + given * spacing;
+    turn_at := greatest(next_at, CASE WHEN others THEN date_part('epoch', line.turn_at) * 1000 END, now_at);
+    UPDATE "redrive".rate_limit l
+    SET next_at = to_timestamp(acquire_rate.next_at / 1000), spacing_ms = asked.spacing, saved_ms = asked.saved,
+        turn_at = CASE WHEN refused > 0 THEN to_timestamp((acquire_rate.turn_at + refused * spacing) / 1000) ELSE l.turn_at END,
+        refused_at = CASE WHEN refused > 0 THEN to_timestamp(now_at / 1000) ELSE l.refused_at END,
+        release_at = CASE WHEN refused > 0
+          THEN coalesce(l.release_at, to_timestamp(greatest(now_at, acquire_rate.next_at - window_ms) / 1000)) ELSE l.release_at END
+    WHERE l.name = of_name AND l.key = of_key;
+    RETURN NEXT;
+  END LOOP;
+END $function$;
+
+CREATE OR REPLACE FUNCTION redrive.release_rate(at timestamp with time zone, channel text, window_ms double precision, pause_ms double precision, most_keys integer, most_jobs integer)
+ RETURNS TABLE(of_queue text, next_in double precision)
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+DECLARE
+  moment   timestamptz := coalesce(at, clock_timestamp());
+  now_at   double precision := date_part('epoch', moment) * 1000;
+  line     "redrive".rate_limit;
+  spacing  double precision;
+  saved    double precision;
+  first_at double precision;
+  holder   text;
+  room     integer;
+  taken    integer;
+  freed    text[];
+  woken    text[] := '{}';
+BEGIN
+  FOR line IN
+    SELECT * FROM "redrive".rate_limit l WHERE l.release_at <= moment
+    ORDER BY l.release_at LIMIT most_keys FOR UPDATE SKIP LOCKED
+  LOOP
+    holder := "redrive".rate_held_by(line.name, line.key);
+    SELECT p.spacing, p.saved INTO spacing, saved
+    FROM "redrive".rate_pace(line.name, line.key, line.spacing_ms, line.saved_ms, 0) p;
+    first_at := greatest(date_part('epoch', line.next_at) * 1000, now_at - saved);
+    room := greatest(0, least(floor((now_at + window_ms - first_at) / spacing) + 1, most_jobs));
+    taken := (SELECT count(*) FROM (
+      SELECT FROM "redrive".job j WHERE j.held_by = holder AND j.in_line AND j.state = 'waiting' LIMIT room) let_go);
+    freed := '{}';
+    IF room > taken THEN
+      WITH next AS MATERIALIZED (
+        SELECT j.ctid AS place FROM "redrive".job j WHERE j.held_by = holder AND NOT j.in_line
+        ORDER BY j.line LIMIT room - taken FOR UPDATE SKIP LOCKED
+      ), released AS (
+        UPDATE "redrive".job j SET state = 'waiting', in_line = true, run_at = moment
+        WHERE j.ctid = ANY (ARRAY(SELECT place FROM next)) AND NOT j.in_line RETURNING j.queue
+      )
+      SELECT coalesce(array_agg(queue), '{}') INTO freed FROM released;
+      woken := woken || freed;
+    END IF;
+    UPDATE "redrive".rate_limit l
+    SET release_at = CASE
+      WHEN room = taken + cardinality(freed)
+        THEN to_timestamp(greatest(now_at + pause_ms, first_at + room * spacing - window_ms) / 1000)
+      WHEN l.refused_at > moment - interval '5 seconds' THEN moment + 2 * pause_ms * interval '1 millisecond' END
+    WHERE l.name = line.name AND l.key = line.key;
+  END LOOP;
+  FOR of_queue IN SELECT DISTINCT unnest(woken) LOOP
+    IF channel IS NOT NULL THEN PERFORM pg_notify(channel, of_queue); END IF;
+    RETURN NEXT;
+  END LOOP;
+  of_queue := NULL;
+  next_in := (SELECT date_part('epoch', min(l.release_at)) * 1000 FROM "redrive".rate_limit l WHERE l.release_at IS NOT NULL) - now_at;
+  RETURN NEXT;
+END $function$;
+
+CREATE OR REPLACE FUNCTION redrive.make_groups(at timestamp with time zone, most integer)
+ RETURNS TABLE(fingerprint text, is_made boolean)
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
+  WITH news AS MATERIALIZED (
+    SELECT t.ctid AS place, t.fingerprint FROM "redrive".failure_tally t WHERE NOT t.noticed
+    ORDER BY t.fingerprint LIMIT most FOR UPDATE SKIP LOCKED
+  ), cause AS MATERIALIZED (
+    SELECT DISTINCT n.fingerprint FROM news n
+    WHERE (SELECT 1 FROM "redrive".failure_group g WHERE g.fingerprint = n.fingerprint) IS NULL
+  ), made AS (
+    INSERT INTO "redrive".failure_group (fingerprint, title, kind, error_type, service, first_seen, first_version, last_seen,
+      failures, deaths, updated_at)
+    SELECT c.fingerprint,
+      CASE WHEN char_length(a.title) > 200 THEN left(a.title, 199) || '…' ELSE coalesce(nullif(a.title, ''), c.fingerprint) END,
+      coalesce(a.kind, 'permanent'), a.error_type, a.service, least(t.first_at, a.finished_at), t.version, t.last_at,
+      t.failures, t.deaths, coalesce(at, now())
+    FROM cause c CROSS JOIN LATERAL (
+      SELECT min(t.last_at) AS first_at, max(t.last_at) AS last_at, sum(t.failures) AS failures, sum(t.deaths) AS deaths,
+        (array_agg(t.first_job ORDER BY t.bucket, t.last_at))[1] AS first_job,
+        (array_agg(nullif(t.version, '') ORDER BY t.bucket, t.last_at))[1] AS version
+      FROM "redrive".failure_tally t WHERE t.fingerprint = c.fingerprint
+    ) t LEFT JOIN LATERAL (
+      SELECT a.*, concat_ws(': ', a.error_type, nullif(split_part(a.message, E'\n', 1), '')) AS title
+      FROM "redrive".attempt a WHERE a.job_id = t.first_job AND a.fingerprint COLLATE "C" = c.fingerprint
+      ORDER BY a.lease LIMIT 1
+    ) a ON true
+    ORDER BY c.fingerprint
+    ON CONFLICT DO NOTHING RETURNING failure_group.fingerprint
+  ), marked AS (
+    UPDATE "redrive".failure_tally t SET noticed = true WHERE t.ctid = ANY (ARRAY(SELECT place FROM news))
+  )
+  SELECT n.fingerprint, n.fingerprint IN (SELECT m.fingerprint FROM made m) FROM news n;
+END $function$;
+
+CREATE OR REPLACE FUNCTION redrive.backlog(most integer)
+ RETURNS TABLE(of_queue text, of_name text, since timestamp with time zone)
+ LANGUAGE plpgsql
+ STABLE
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+DECLARE
+  front    record;
+  at_queue text := '';
+  at_name  text := '';
+  at_line  bigint := 0;
+BEGIN
+  FOR step IN 1..most LOOP
+    SELECT j.queue, j.name, j.line, j.run_at INTO front FROM "redrive".job j
+    WHERE j.in_line AND (j.queue, j.name, j.line) > (at_queue, at_name, at_line) AND j.state = 'waiting'
+    ORDER BY j.queue, j.name, j.line LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    of_queue := front.queue;
+    of_name := front.name;
+    since := front.run_at;
+    RETURN NEXT;
+    at_queue := front.queue;
+    at_name := front.name;
+    at_line := front.line | ((1::bigint << 56) - 1);
+  END LOOP;
 END $function$;

@@ -2,6 +2,7 @@
 // thousand (invariant 3). A session that has ended can never be renewed: whoever finds it lapsed ends it first.
 import type { JobId, SessionId } from '../domain/ids.js'
 import { type Database, sql } from './database.js'
+import { listOf } from './rows.js'
 
 export interface NewSession {
   readonly worker: string
@@ -32,7 +33,10 @@ const RENEW = sql`
     WHERE id = $1::bigint AND ended_at IS NULL RETURNING id
   )
   SELECT renewed.id, j.id AS cancelled, j.cancel_reason AS reason FROM renewed
-  LEFT JOIN redrive.job j ON j.session_id = renewed.id AND j.state = 'active' AND j.cancel_requested_at IS NOT NULL`
+  LEFT JOIN (
+    SELECT id, session_id, state, cancel_reason FROM redrive.job WHERE cancel_requested_at IS NOT NULL
+    ORDER BY cancel_requested_at LIMIT 1000
+  ) j ON j.session_id = renewed.id AND j.state = 'active'`
 
 export interface Renewal {
   /** False: the session has ended. Whatever it held belongs to others now. */
@@ -67,6 +71,37 @@ const LAPSE = sql`
 export async function lapseSessions(db: Database): Promise<{ id: SessionId; worker: string }[]> {
   const rows = await db.query<{ id: string | number; worker: string }>(LAPSE, [db.now()])
   return rows.map(({ id, worker }) => ({ id: String(id) as SessionId, worker }))
+}
+
+/** Another process that searches has this long before its search is repeated. */
+const SEARCH_AGAIN_MS = 10_000
+/** No statement takes longer: a claim that was under way when its session ended has come to its end. */
+const LATE_CLAIM_MS = 60_000
+
+const before = (column: string, ms: number) =>
+  `${column} < coalesce($1::timestamptz, now()) - ${ms} * interval '1 millisecond'`
+
+const SEARCH = sql`
+  UPDATE redrive.session SET searched_at = coalesce($1::timestamptz, now())
+  WHERE id = ANY (ARRAY(
+    SELECT id FROM redrive.session
+    WHERE ended_at IS NOT NULL AND cleared_at IS NULL AND (searched_at IS NULL OR ${before('searched_at', SEARCH_AGAIN_MS)})
+    ORDER BY ended_at LIMIT 1000 FOR UPDATE SKIP LOCKED))
+  RETURNING id`
+
+/** Ended sessions that may have left jobs behind, and that nobody else is searching now. */
+export async function sessionsToSearch(db: Database): Promise<SessionId[]> {
+  const rows = await db.query<{ id: string | number }>(SEARCH, [db.now()])
+  return rows.map(({ id }) => String(id) as SessionId)
+}
+
+const CLEAR = sql`
+  UPDATE redrive.session SET cleared_at = coalesce($1::timestamptz, now())
+  WHERE id = ANY ($2::bigint[]) AND cleared_at IS NULL AND ${before('ended_at', LATE_CLAIM_MS)}`
+
+/** Of these, which held nothing: those that ended long enough ago will never hold anything again. */
+export async function clearSessions(db: Database, sessions: readonly SessionId[]): Promise<void> {
+  await db.query(CLEAR, [db.now(), listOf(sessions)])
 }
 
 const LAPSE_ALL = sql`

@@ -5,9 +5,10 @@ import type { Lease } from '../domain/ids.js'
 import type { Settlement } from '../domain/settlement.js'
 import { type Database, type Statement, sql } from './database.js'
 import { intoHistory } from './into-history.js'
-import { BURY, buryRow } from './settle/bury.js'
+import { listOf } from './rows.js'
+import { BURY, buryRows } from './settle/bury.js'
 import { CANCEL } from './settle/cancel.js'
-import { COMPLETE, resultRows } from './settle/complete.js'
+import { complete } from './settle/complete.js'
 import { DEFER, deferRow } from './settle/defer.js'
 import { record } from './settle/record.js'
 import { wakeChannel } from './wake-channel.js'
@@ -23,12 +24,11 @@ const SORTS: Readonly<Record<Decision['type'], Sort>> = {
   cancel: 'cancel',
 }
 
-const STATEMENTS: Readonly<
-  Record<Sort, { statement: Statement; rows: (batch: readonly Settlement[]) => readonly object[] }>
-> = {
-  complete: { statement: COMPLETE, rows: resultRows },
+type Rows = (batch: readonly Settlement[]) => readonly object[]
+
+const FAILED: Readonly<Record<Exclude<Sort, 'complete'>, { statement: Statement; rows: Rows }>> = {
   defer: { statement: DEFER, rows: batch => batch.map(deferRow) },
-  bury: { statement: BURY, rows: batch => batch.map(buryRow) },
+  bury: { statement: BURY, rows: buryRows },
   cancel: { statement: CANCEL, rows: batch => batch.map(record) },
 }
 
@@ -50,21 +50,23 @@ export async function settle(db: Database, batch: readonly Settlement[], shard: 
     else sorts.set(sort, [settlement])
   }
   for (const [sort, settlements] of sorts) {
-    const { statement, rows } = STATEMENTS[sort]
-    const leases = listOf(settlements.map(settlement => settlement.lease))
-    const ids = listOf(settlements.map(settlement => settlement.id))
-    const params = [JSON.stringify(rows(settlements)), db.now(), shard, leases, ids]
-    if (sort === 'defer') params.push(wakeChannel(db))
-    const written = await intoHistory<{ lease: string | number }>(db, statement, params)
-    if (written.length === settlements.length) continue
-    const settled = new Set(written.map(row => String(row.lease)))
-    for (const settlement of settlements) if (!settled.has(settlement.lease)) refused.add(settlement)
+    const late = sort === 'complete' ? await complete(db, settlements, shard) : await end(db, sort, settlements, shard)
+    if (late.size > 0) for (const settlement of settlements) if (late.has(settlement.lease)) refused.add(settlement)
   }
   return batch.filter(settlement => refused.has(settlement))
 }
 
-/** Numbers and UUIDs as an array that every driver can carry: a text. */
-const listOf = (values: readonly string[]): string => `{${values.join(',')}}`
+/** Returns the leases that were refused. */
+async function end(db: Database, sort: Exclude<Sort, 'complete'>, batch: readonly Settlement[], shard: string) {
+  const { statement, rows } = FAILED[sort]
+  const leases = batch.map(settlement => settlement.lease)
+  const ids = listOf(batch.map(settlement => settlement.id))
+  const params = [JSON.stringify(rows(batch)), db.now(), shard, listOf(leases), ids]
+  if (sort === 'defer') params.push(wakeChannel(db))
+  const written = await intoHistory<{ lease: string | number }>(db, statement, params)
+  const settled = new Set(written.map(({ lease }) => String(lease)))
+  return new Set(leases.filter(lease => !settled.has(lease)))
+}
 
 const RECORD_STALE = sql`
   UPDATE redrive.attempt a SET stale_outcome = i.outcome, stale_at = coalesce($2::timestamptz, now())

@@ -7,18 +7,27 @@ import { RECOVERY_STATUSES } from '../domain/lifecycle.js'
 import { cap, LIMITS } from '../domain/limits.js'
 import { type Attempt, attemptsOf } from '../ledger/attempt.js'
 import { writeAudit } from '../ledger/audit.js'
+import type { Queryable } from '../ledger/database.js'
 import {
   countDeadLetters,
   type DeadLetter,
   type DeadLetterCount,
-  type DeadLetterFilter,
   deadLetterCounts,
   getDeadLetter,
+  isCursor,
   listDeadLetters,
   type Page,
 } from '../ledger/dead-letter.js'
-import { type Annotation, annotate, markFailed, removeDeadLetters } from '../ledger/dead-letter-change.js'
-import { freeze, type RedriveResult, redrive, redriveMany } from '../ledger/redrive.js'
+import {
+  type AnnotatedBefore,
+  type Annotation,
+  annotate,
+  markFailed,
+  removeDeadLetters,
+} from '../ledger/dead-letter-change.js'
+import type { DeadLetterFilter, Sought } from '../ledger/dead-letter-search.js'
+import { membersOf } from '../ledger/group-members.js'
+import { freeze, placesInLine, preview, type RedriveResult, redrive, redriveMany } from '../ledger/redrive.js'
 import { wakeChannel } from '../ledger/wake-channel.js'
 import { type Acting, actorOf, type Desk, jobId, notFound, pageLimit } from './context.js'
 
@@ -35,6 +44,7 @@ const COUNTED_UP_TO = 10_000
 const LARGEST_OFFSET = 100_000
 const BATCH = 1_000
 const MOST_AT_ONCE = 100_000
+const LANES = 2
 
 export function deadLetters(desk: Desk) {
   const { db } = desk
@@ -47,9 +57,9 @@ export function deadLetters(desk: Desk) {
       options: ListOptions = {},
     ): Promise<Page<DeadLetter> & { total: { value: number; exact: boolean } }> {
       checkFilter(filter)
-      const page = await listDeadLetters(db, filter, { limit: pageLimit(options.limit), ...checkPlace(options) })
-      const counted = await countDeadLetters(db, filter, COUNTED_UP_TO + 1)
-      return { ...page, total: { value: Math.min(counted, COUNTED_UP_TO), exact: counted <= COUNTED_UP_TO } }
+      const sought = await soughtBy(db, filter)
+      const page = await listDeadLetters(db, sought, { limit: pageLimit(options.limit), ...checkPlace(options) })
+      return { ...page, total: page.total ?? (await countDeadLetters(db, sought, COUNTED_UP_TO)) }
     },
 
     /** One, with every attempt it ever had. */
@@ -84,26 +94,31 @@ export function deadLetters(desk: Desk) {
 
     /** Sends back all open ones that match now. What dies later does not join (pitfall 7); conflicts are reported. */
     async retryMany(selection: Selection, acting: Acting = {}): Promise<RedriveResult> {
-      const ids = await freeze(db, { status: 'pending', ...selectionFilter(selection) }, MOST_AT_ONCE)
+      const sought = await soughtBy(db, { status: 'pending', ...selectionFilter(selection) })
+      const ids = await freeze(db, sought, MOST_AT_ONCE)
+      const places = await placesInLine(db, ids.length, BATCH)
       const redriven: JobId[] = []
       const conflicts: JobId[] = []
-      for (let start = 0; start < ids.length; start += BATCH) {
+      await inLanes(places.length, async batch => {
         const done = await db.transaction(async tx => {
-          const batch = await redriveMany(tx, ids.slice(start, start + BATCH), channel)
-          const after = { redriven: batch.redriven.length, conflicts: batch.conflicts.length }
+          const part = ids.slice(batch * BATCH, (batch + 1) * BATCH)
+          const result = await redriveMany(tx, part, channel, places[batch])
+          const after = { redriven: result.redriven.length, conflicts: result.conflicts.length }
           await writeAudit(tx, { ...entry('retry many', JSON.stringify(selection).slice(0, 500), acting), after })
-          return batch
+          return result
         })
         redriven.push(...done.redriven)
         conflicts.push(...done.conflicts)
         for (const queue of done.queues) desk.wake(queue)
-      }
+      })
       return { redriven, conflicts }
     },
 
     /** How many `retryMany` would send back. */
-    preview: (selection: Selection): Promise<number> =>
-      countDeadLetters(db, { status: 'pending', ...selectionFilter(selection) }, MOST_AT_ONCE),
+    async preview(selection: Selection): Promise<number> {
+      const sought = await soughtBy(db, { status: 'pending', ...selectionFilter(selection) })
+      return preview(db, sought, MOST_AT_ONCE)
+    },
 
     /** Closes one for good. */
     async markFailed(id: string, acting: Acting & { reason: string }): Promise<DeadLetter> {
@@ -121,11 +136,19 @@ export function deadLetters(desk: Desk) {
       return found
     },
 
-    async annotate(id: string, change: Annotation, acting: Acting = {}): Promise<DeadLetter> {
+    /** `ifStill`: asked of what is there now; where it says no, nothing is changed. */
+    async annotate(
+      id: string,
+      change: Annotation,
+      { ifStill, ...acting }: Acting & { readonly ifStill?: (now: AnnotatedBefore) => boolean } = {},
+    ): Promise<DeadLetter> {
       const asked = jobId(id)
       const checked = checkAnnotation(change)
       const before = await db.transaction(async tx => {
         const was = await annotate(tx, asked, checked)
+        if (was && ifStill?.(was) === false) {
+          throw new RedriveError('VERSION_CONFLICT', `The notes of dead letter ${id} were changed meanwhile`)
+        }
         if (was)
           await writeAudit(tx, { ...entry('annotate', asked, acting), before: { ...was }, after: { ...checked } })
         return was
@@ -155,6 +178,21 @@ export function deadLetters(desk: Desk) {
   }
 }
 
+/** `work` for 0 … count - 1, some side by side. After a failure nothing more begins, and what has begun ends first. */
+async function inLanes(count: number, work: (index: number) => Promise<void>): Promise<void> {
+  let next = 0
+  const lane = async () => {
+    while (next < count) {
+      await work(next++).catch(error => {
+        next = count
+        throw error
+      })
+    }
+  }
+  const lanes = await Promise.allSettled(Array.from({ length: LANES }, lane))
+  for (const ended of lanes) if (ended.status === 'rejected') throw ended.reason
+}
+
 export type DeadLetters = ReturnType<typeof deadLetters>
 
 const entry = (action: string, target: string, acting: Acting) => ({
@@ -167,6 +205,18 @@ const entry = (action: string, target: string, acting: Acting) => ({
 
 const notPending = ({ id, status }: DeadLetter): RedriveError =>
   new RedriveError('NOT_PENDING', `Dead letter ${id} is ${status}, not open`, { details: { id, status } })
+
+/** A group stands for the fingerprints that belong to it now. */
+async function soughtBy(db: Queryable, { group, ...filter }: DeadLetterFilter): Promise<Sought> {
+  if (group === undefined) return filter
+  const { fingerprint } = filter
+  const fingerprints = await membersOf(db, group)
+  // Both are asked for: a fingerprint that is not of the group finds nothing.
+  return {
+    ...filter,
+    fingerprints: fingerprint === undefined ? fingerprints : fingerprints.filter(f => f === fingerprint),
+  }
+}
 
 function selectionFilter({ all, ...filter }: Selection): DeadLetterFilter {
   checkFilter(filter)
@@ -183,6 +233,7 @@ const FILTERS: Readonly<Record<keyof DeadLetterFilter, true>> = {
   service: true,
   status: true,
   fingerprint: true,
+  group: true,
   assignedTo: true,
   since: true,
   until: true,
@@ -211,7 +262,7 @@ function checkFilter(filter: DeadLetterFilter): void {
 }
 
 function checkPlace({ cursor, offset }: ListOptions): { cursor?: string; offset?: number } {
-  if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) throw invalid('cursor', cursor, 'one that a list returned')
+  if (cursor !== undefined && !isCursor(cursor)) throw invalid('cursor', cursor, 'one that a list returned')
   if (offset !== undefined && !(Number.isInteger(offset) && offset >= 0 && offset <= LARGEST_OFFSET)) {
     throw invalid('offset', offset, `a whole number from 0 to ${LARGEST_OFFSET}`)
   }

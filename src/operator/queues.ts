@@ -1,7 +1,7 @@
-// What a person may do about queues: see them, pause and resume them, set their policy, clean them.
+// What a person may do about queues: see them, pause and resume them, clean them.
 import { invalid } from '../domain/errors.js'
 import { LIMITS } from '../domain/limits.js'
-import type { PolicyOverride } from '../domain/policy.js'
+import { checkName } from '../domain/names.js'
 import { writeAudit } from '../ledger/audit.js'
 import type { Queryable } from '../ledger/database.js'
 import { removeDeadLetters } from '../ledger/dead-letter-change.js'
@@ -12,12 +12,10 @@ import {
   queueSettings,
   queueStatistics,
   resumeQueue,
-  setQueuePolicy,
 } from '../ledger/queue.js'
 import { freeze } from '../ledger/redrive.js'
 import { cleanFinished } from '../ledger/retention.js'
 import { wakeChannel } from '../ledger/wake-channel.js'
-import { parsePolicy, policyAsJson } from '../policy/effective.js'
 import { type Acting, actorOf, type Desk, notFound } from './context.js'
 
 export interface CleanOptions {
@@ -45,7 +43,7 @@ export function queues(desk: Desk) {
 
     /** Running jobs finish, none starts. */
     async pause(queue: string, acting: Acting = {}): Promise<void> {
-      checkQueue(queue)
+      checkName('queue', queue)
       await db.transaction(async tx => {
         await pauseQueue(tx, queue, actorOf(acting))
         await writeAudit(tx, { ...entry('pause', queue, acting), after: { paused: true } })
@@ -58,18 +56,6 @@ export function queues(desk: Desk) {
         await writeAudit(tx, { ...entry('resume', queue, acting), after: { paused: false } })
       })
       desk.wake(queue)
-    },
-
-    /** Overrides, at run time, what the code says of this queue's jobs; null takes the override away. */
-    async setPolicy(queue: string, policy: PolicyOverride | null, acting: Acting = {}): Promise<number> {
-      checkQueue(queue)
-      const stored = policy === null ? null : policyAsJson(parsePolicy(policy, `policy of queue ${queue}`))
-      return db.transaction(async tx => {
-        const [was] = await queueSettings(tx, [queue])
-        const version = await setQueuePolicy(tx, queue, stored)
-        await writeAudit(tx, { ...entry('set policy', queue, acting), before: was?.policy ?? null, after: stored })
-        return version
-      })
     },
 
     /** Removes ended jobs; returns how many. */
@@ -118,12 +104,6 @@ function remover(queue: string, { status, graceMs, includeOpen }: Required<Clean
 const RESOLVED = ['recovered', 'permanently_failed'] as const
 
 export type Queues = ReturnType<typeof queues>
-
-function checkQueue(queue: string): void {
-  if (typeof queue !== 'string' || queue.length < 1 || queue.length > LIMITS.nameChars || queue.includes('\0')) {
-    throw invalid('queue', queue, `a name of 1 to ${LIMITS.nameChars} characters`)
-  }
-}
 
 const entry = (action: string, target: string, acting: Acting) => ({
   actor: actorOf(acting),

@@ -23,7 +23,8 @@ export function classify(error: unknown, context: ClassifyContext = {}): Failure
   const outermost = chain.facts
   const stated = own(outermost) ?? matchRules(context.rules ?? [], all)
   const asked = stated ? {} : askClassifier(error, context)
-  const evidence = stated ?? asked.evidence ?? judge(chain) ?? unknown(context)
+  const found = stated ?? asked.evidence ?? judge(chain)
+  const evidence = found ?? unknown(context)
   const code = firstOf(all, facts => facts.code)
   const httpStatus = firstOf(all, facts => facts.status)
   const service = evidence.service ?? context.service ?? context.job?.service
@@ -40,6 +41,7 @@ export function classify(error: unknown, context: ClassifyContext = {}): Failure
     ...(httpStatus !== undefined && { httpStatus }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(service !== undefined && { service }),
+    ...(found === undefined && { unknown: true as const }),
   }
   return { ...failure, fingerprint: fingerprint(failure, context.job?.name) }
 }

@@ -1,6 +1,6 @@
 // Equal for failures of the same cause, different for different causes; groups of dead letters are made by it.
 // Changing anything that goes into it needs a new version: stored fingerprints are never rewritten (pitfall 23).
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Cause, Failure } from '../domain/failure.js'
 import { topFrames } from './fingerprint/frames.js'
 import { normalise } from './fingerprint/normalise.js'
@@ -24,11 +24,12 @@ export function fingerprint(failure: FailureLike, job?: string): string {
     causesOf(causes),
     stack === undefined ? [] : topFrames(stack, message),
   ]
-  const hash = createHash('sha256').update(JSON.stringify(parts)).digest('hex')
-  return `${VERSION}:${hash.slice(0, HEX_CHARS)}`
+  return `${VERSION}:${hash('sha256', JSON.stringify(parts)).slice(0, HEX_CHARS)}`
 }
 
-/** A wrapper's message is often always the same: what it wraps tells. Equal members of an aggregate count once. */
-const causesOf = (causes: readonly Cause[]): readonly string[] => [
-  ...new Set(causes.map(({ type, code, message }) => JSON.stringify([type, code ?? '', normalise(message)]))),
-]
+/**
+ * A wrapper's message is often always the same: what it wraps tells. Equal members of an aggregate count once, and
+ * the order in which they failed is chance.
+ */
+const causesOf = (causes: readonly Cause[]): readonly string[] =>
+  [...new Set(causes.map(({ type, code, message }) => JSON.stringify([type, code ?? '', normalise(message)])))].sort()

@@ -3,7 +3,7 @@
 
 export class Abort {
   #controller: AbortController | undefined
-  #listener: (() => void) | undefined
+  #listener: { aborted(): void } | undefined
   #aborted = false
   #reason: unknown
 
@@ -29,12 +29,12 @@ export class Abort {
     this.#aborted = true
     this.#reason = reason
     this.#controller?.abort(reason)
-    this.#listener?.()
+    this.#listener?.aborted()
   }
 
-  /** Calls `listener` when aborted, or now if it was. There is one listener: the attempt. */
-  onAbort(listener: () => void): void {
+  /** Tells `listener` when aborted, or now if it was. There is one listener: the attempt. */
+  onAbort(listener: { aborted(): void }): void {
     this.#listener = listener
-    if (this.#aborted) listener()
+    if (this.#aborted) listener.aborted()
   }
 }

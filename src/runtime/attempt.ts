@@ -1,6 +1,6 @@
 // One run of a handler: perform → outcome → classify. The same for a queued job and for one awaited in place. Never
 // throws: whatever happens is an outcome.
-import type { Clock } from '../domain/clock.js'
+import type { Clock, Timer } from '../domain/clock.js'
 import { isRedriveError, RedriveError } from '../domain/errors.js'
 import type { Job, JobIdentity } from '../domain/job.js'
 import type { Json } from '../domain/json.js'
@@ -8,6 +8,7 @@ import type { Outcome } from '../domain/outcome.js'
 import type { Policy } from '../domain/policy.js'
 import { type ClassifyContext, classify } from '../policy/classify.js'
 import type { Abort } from './abort.js'
+import type { Deadlines, Limited } from './deadlines.js'
 import type { AnyJobDefinition, HandlerContext, Log } from './definition.js'
 import { encodeResult } from './payload.js'
 import { isVerdict, type Verdict } from './verdict.js'
@@ -20,6 +21,7 @@ export interface AttemptInput {
   /** Aborted from outside, with a RedriveError that says why. */
   readonly abort: Abort
   readonly clock: Clock
+  readonly deadlines: Deadlines
   readonly logFor: (job: Job) => Log
   readonly progress: (progress: Json) => Promise<boolean>
   /** Told what the handler threw, as it was thrown: for whoever awaits the call. */
@@ -33,32 +35,68 @@ export const runAttempt = (input: AttemptInput): Promise<Outcome> =>
 
 /** Calls `done` once, with the outcome. By callback: a job then costs no promises but its handler's own. */
 export function startAttempt(input: AttemptInput, done: (outcome: Outcome) => void): void {
-  const { definition, policy, abort, clock } = input
-  const timer = clock.timer(policy.timeoutMs, () => abort.abort(timedOut(policy.timeoutMs)), { background: true })
-  let ended = false
+  new Attempt(input, done).start()
+}
 
-  const end = (outcome: Outcome) => {
-    if (ended) return
-    ended = true
-    timer.cancel()
-    done(outcome)
+class Attempt implements Limited {
+  readonly #input: AttemptInput
+  readonly #done: (outcome: Outcome) => void
+  ended = false
+  timer: Timer | undefined
+
+  constructor(input: AttemptInput, done: (outcome: Outcome) => void) {
+    this.#input = input
+    this.#done = done
   }
-  const threw = (error: unknown) => {
-    if (ended) return
-    input.onThrown?.(error)
-    end(abort.aborted ? ofAbort(abort.reason, input) : { type: 'failed', failure: classify(error, about(input)) })
+
+  get limitMs(): number {
+    return this.#input.policy.timeoutMs
   }
-  const returned = (value: unknown) => {
-    if (!ended) end(isVerdict(value) ? ofVerdict(value, input) : succeeded(value, input))
+
+  overdue(): void {
+    this.#input.abort.abort(new RedriveError('TIMED_OUT', `timed out after ${this.limitMs} ms`))
   }
+
+  start(): void {
+    const { definition, abort, payload, deadlines } = this.#input
+    deadlines.start(this)
+    abort.onAbort(this)
+    if (definition.handler) after(payload, this.#perform, this.#threw)
+    else this.#threw(new RedriveError('HANDLER_MISSING', `Job ${definition.name} has no handler here`))
+  }
+
+  aborted(): void {
+    this.#threw(this.#input.abort.reason)
+  }
+
   // Ended while the payload was read: the right to run is gone.
-  const perform = (payload: unknown) => {
-    if (!ended) after(() => definition.handler?.(payload, new Context(input)), returned, threw)
+  readonly #perform = (payload: unknown): void => {
+    const { definition } = this.#input
+    if (this.ended) return
+    after(() => definition.handler?.(payload, new Context(this.#input)), this.#returned, this.#threw)
   }
 
-  abort.onAbort(() => threw(abort.reason))
-  if (definition.handler) after(input.payload, perform, threw)
-  else threw(new RedriveError('HANDLER_MISSING', `Job ${definition.name} has no handler here`))
+  readonly #returned = (value: unknown): void => {
+    if (!this.ended) this.#end(isVerdict(value) ? ofVerdict(value, this.#input) : succeeded(value, this.#input))
+  }
+
+  readonly #threw = (error: unknown): void => {
+    if (this.ended) return
+    const { abort, onThrown } = this.#input
+    onThrown?.(error)
+    this.#end(
+      abort.aborted
+        ? ofAbort(abort.reason, this.#input)
+        : { type: 'failed', failure: classify(error, about(this.#input)) },
+    )
+  }
+
+  #end(outcome: Outcome): void {
+    if (this.ended) return
+    this.ended = true
+    this.timer?.cancel()
+    this.#done(outcome)
+  }
 }
 
 /** Goes on with what `work` gives, now or later. Whatever can be awaited counts: query builders are not promises. */
@@ -72,8 +110,6 @@ function after(work: () => unknown, goOn: (value: unknown) => void, threw: (erro
     threw(error)
   }
 }
-
-const timedOut = (ms: number) => new RedriveError('TIMED_OUT', `timed out after ${ms} ms`)
 
 function succeeded(returned: unknown, input: AttemptInput): Outcome {
   input.onReturned?.(returned)

@@ -3,10 +3,11 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { invalid } from '../domain/errors.js'
 import type { JobCounters, JobIdentity } from '../domain/job.js'
 import type { Json } from '../domain/json.js'
-import { LIMITS } from '../domain/limits.js'
+import { checkName } from '../domain/names.js'
 import type { PolicyOverride } from '../domain/policy.js'
 import type { Classifier, Rule } from '../policy/classify.js'
 import { parsePolicy } from '../policy/effective.js'
+import { parseRateRule, type RateLimit, type RateRule } from './rate-rule.js'
 import type { Verdict } from './verdict.js'
 
 /** What a handler is given beside the payload. */
@@ -47,6 +48,8 @@ export interface JobOptions<Input, Payload, Result> {
   /** At most so many at once on one worker. */
   readonly concurrency?: number
   readonly priority?: number
+  /** At most so many starts in a time, over all workers, for each key. */
+  readonly rateLimit?: RateLimit<Payload>
   readonly retry?: Omit<PolicyOverride, 'timeoutMs'>
   /** The kind of an error; undefined for Redrive's own judgement. */
   readonly classify?: Classifier
@@ -61,6 +64,7 @@ export interface JobDefinition<Input = unknown, Payload = Input, Result = unknow
   readonly service: string | undefined
   readonly concurrency: number
   readonly priority: number | undefined
+  readonly rateLimit: RateRule | undefined
   readonly policy: PolicyOverride
   readonly classify: Classifier | undefined
   readonly rules: readonly Rule[]
@@ -76,9 +80,11 @@ export function defineJob<Input, Payload = Input, Result = unknown>(
   options: JobOptions<Input, Payload, Result>,
 ): JobDefinition<Input, Payload, Result> {
   const { name, queue = DEFAULT_QUEUE, service, timeoutMs, retry, concurrency = Number.POSITIVE_INFINITY } = options
+  const { rateLimit } = options
   checkName('A job name', name)
   checkName(`The queue of job ${name}`, queue)
   if (service !== undefined) checkName(`The service of job ${name}`, service)
+  if (rateLimit?.name !== undefined) checkName(`The name of the rate limit of job ${name}`, rateLimit.name)
   if (options.priority !== undefined) checkPriority(`The priority of job ${name}`, options.priority)
   if (!(concurrency === Number.POSITIVE_INFINITY || (Number.isInteger(concurrency) && concurrency >= 1))) {
     throw invalid(`The concurrency of job ${name}`, concurrency, 'a whole number of at least 1')
@@ -96,19 +102,11 @@ export function defineJob<Input, Payload = Input, Result = unknown>(
     service,
     concurrency,
     priority: options.priority,
+    rateLimit: rateLimit && parseRateRule(rateLimit.name ?? name, rateLimit, `rateLimit of job ${name}`),
     policy: parsePolicy({ ...retry, timeoutMs }, `retry of job ${name}`),
     classify: options.classify,
     rules: options.rules ?? [],
     handler: options.handler,
-  }
-}
-
-/** Names from outside: plain text of bounded length, without control characters. */
-export function checkName(what: string, name: unknown): void {
-  const fits = typeof name === 'string' && name.length >= 1 && name.length <= LIMITS.nameChars
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
-  if (!fits || /[\u0000-\u001f\u007f]/.test(name) || !name.isWellFormed()) {
-    throw invalid(what, name, `1 to ${LIMITS.nameChars} characters without control characters`)
   }
 }
 

@@ -12,14 +12,18 @@ import { decide } from '../policy/decide.js'
 import type { Abort } from './abort.js'
 import { announceEnd } from './announce-end.js'
 import { identityOf, startAttempt } from './attempt.js'
+import type { Services } from './breaker-sync.js'
+import { Deadlines } from './deadlines.js'
 import type { AnyJobDefinition, Log } from './definition.js'
 import { decodePayload, toText } from './payload.js'
 import type { Policies } from './policies.js'
+import type { ServiceState } from './service-state.js'
 import type { Settler } from './settler.js'
 
 export interface ExecutorOptions {
   readonly worker: string
   readonly policies: Policies
+  readonly services: Pick<Services, 'of'>
   readonly settler: Pick<Settler, 'write'>
   readonly clock: Clock
   readonly random: Random
@@ -34,9 +38,11 @@ export interface ExecutorOptions {
 
 export class Executor {
   readonly #options: ExecutorOptions
+  readonly #deadlines: Deadlines
 
   constructor(options: ExecutorOptions) {
     this.#options = options
+    this.#deadlines = new Deadlines(options.clock)
   }
 
   /**
@@ -44,16 +50,17 @@ export class Executor {
    * free then, while the end is still being written. `fetchedAt`: the monotonic time of its claim. Never throws.
    */
   execute(job: ClaimedJob, definition: AnyJobDefinition, abort: Abort, fetchedAt: number, performed: () => void): void {
-    const { policies, clock, worker, announce } = this.#options
+    const { policies, services, clock, worker, announce } = this.#options
     const startedAt = clock.monotonic()
     const policy = policies.for(definition.policy, job)
+    const service = services.of(definition.service)
     announce('job.started', () => {
       const waitedMs = Math.max(0, job.claimedAt - job.waitingSince) + (startedAt - fetchedAt)
       return { job: identityOf(job), attempt: job.attempt, worker, waitedMs }
     })
     const ended = (outcome: Outcome) => {
       performed()
-      this.settle(job, policy, outcome, { fetchedAt, startedAt })
+      this.settle(job, policy, outcome, { fetchedAt, startedAt }, service)
     }
     if (job.suspect) this.#performSuspect(job, definition, policy, abort, ended, performed)
     else this.#perform(job, definition, policy, abort, ended)
@@ -69,7 +76,10 @@ export class Executor {
     const { clock, logFor, saveProgress } = this.#options
     const payload = () => decodePayload(definition, job.payloadText)
     const progress = (value: Json) => saveProgress(job, toText(value, PROGRESS))
-    startAttempt({ definition, job, payload, policy, abort, clock, logFor, progress }, ended)
+    startAttempt(
+      { definition, job, payload, policy, abort, clock, deadlines: this.#deadlines, logFor, progress },
+      ended,
+    )
   }
 
   /** A job whose last worker died runs only once its start is on record. */
@@ -88,13 +98,21 @@ export class Executor {
   }
 
   /** decide → settle → announce. */
-  settle(job: ClaimedJob, policy: Policy, outcome: Outcome, times: { fetchedAt: number; startedAt: number }): void {
+  settle(
+    job: ClaimedJob,
+    policy: Policy,
+    outcome: Outcome,
+    times: { fetchedAt: number; startedAt: number },
+    service: ServiceState | undefined,
+  ): void {
     const { settler, clock, random, announce, worker, onDeferred } = this.#options
     const endedAt = clock.monotonic()
     // The database's time, carried forward by our own stopwatch: no clock of ours is compared with it (invariant 5).
     const now = job.claimedAt + (endedAt - times.fetchedAt)
-    const decision = decide({ outcome, job, policy, now, random })
-    settler.write({ id: job.id, lease: job.lease, outcome, decision }, settled => {
+    const { id, lease, receipt } = job
+    const situation = { outcome, job, policy, now, random }
+    const decision = service ? service.decide(situation, id, lease) : decide(situation)
+    settler.write({ id, lease, receipt, outcome, decision }, settled => {
       if (settled && 'delayMs' in decision) onDeferred(decision.delayMs)
       if (settled) announceEnd(announce, job, { outcome, decision, worker, durationMs: endedAt - times.startedAt })
       else announce('job.refused', () => ({ job: identityOf(job), outcome: outcome.type, worker }))

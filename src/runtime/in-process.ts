@@ -3,18 +3,22 @@
 import { sleep } from '../domain/clock.js'
 import type { Decision } from '../domain/decision.js'
 import { PermanentError, RedriveError } from '../domain/errors.js'
-import { newJobId } from '../domain/ids.js'
+import { type Lease, newJobId } from '../domain/ids.js'
 import type { Job, JobIdentity } from '../domain/job.js'
 import type { InProcessEnd } from '../ledger/in-process.js'
 import { decide } from '../policy/decide.js'
 import { Abort } from './abort.js'
+import { admit, serviceHeld, serviceOfCall } from './admission.js'
 import { announceEnd } from './announce-end.js'
 import { runAttempt } from './attempt.js'
+import { Deadlines } from './deadlines.js'
 import type { AnyJobDefinition } from './definition.js'
 import type { Runtime } from './runtime.js'
+import type { ServiceState } from './service-state.js'
 
 /** A runtime that may have no ledger: then failures are judged and retried all the same, but not remembered. */
 export type InProcessRuntime = Pick<Runtime, 'clock' | 'random' | 'announce' | 'policies' | 'logFor'> & {
+  readonly services?: Runtime['services']
   readonly record?: (end: InProcessEnd) => Promise<void>
 }
 
@@ -43,8 +47,12 @@ export async function callInProcess(runtime: InProcessRuntime, call: InProcessCa
   let job: Job = firstOf(identity, clock.now())
   let thrown: unknown
   let returned: unknown
+  const deadlines = new Deadlines(clock)
+  const service = await serviceOfCall(runtime, definition.service)
 
-  for (;;) {
+  for (let run = 1; ; run += 1) {
+    const lease = `${identity.id}/${run}` as Lease
+    if (service) await mayCall(service, lease)
     const abort = new Abort()
     const stopListening = forward(call.signal, abort)
     const attemptAt = clock.monotonic()
@@ -56,6 +64,7 @@ export async function callInProcess(runtime: InProcessRuntime, call: InProcessCa
       policy,
       abort,
       clock,
+      deadlines,
       logFor,
       progress: async () => true,
       onThrown: error => {
@@ -70,10 +79,15 @@ export async function callInProcess(runtime: InProcessRuntime, call: InProcessCa
     stopListening()
     const endedAt = clock.monotonic()
     const now = job.firstClaimedAt + (endedAt - startedAt)
-    const decision = decide({ outcome, job, policy, now, random })
+    const situation = { outcome, job, policy, now, random }
+    const decision = service ? service.decide(situation, job.id, lease) : decide(situation)
     if (decision.type !== 'complete')
       attempts.push({ settled: { outcome, decision, number: job.attempt, endedMsAgo: 0 }, at: endedAt })
     announceEnd(announce, job, { ...settings, outcome, decision, durationMs: endedAt - attemptAt })
+    if (service && decision.type === 'hold' && !decision.spent) {
+      await remember({ type: 'cancel', reason: decision.reason })
+      throw serviceHeld(service, thrown)
+    }
     if ('delayMs' in decision) {
       const late = policy.totalMs !== null && now + decision.delayMs - job.firstClaimedAt > policy.totalMs
       if (!late) await sleep(clock, decision.delayMs, call.signal)
@@ -82,7 +96,7 @@ export async function callInProcess(runtime: InProcessRuntime, call: InProcessCa
         await remember({ type: 'cancel', reason })
         throw new RedriveError('CANCELLED', `The call of ${definition.name} was cancelled: ${reason}`)
       }
-      job = decision.type === 'retry' ? { ...job, attempt: job.attempt + 1 } : { ...job, snoozes: job.snoozes + 1 }
+      job = decision.type === 'return' ? { ...job, snoozes: job.snoozes + 1 } : { ...job, attempt: job.attempt + 1 }
       continue
     }
     await remember(decision)
@@ -90,6 +104,16 @@ export async function callInProcess(runtime: InProcessRuntime, call: InProcessCa
     // A verdict, or a result that cannot be stored, throws nothing: its failure is told all the same.
     if ('failure' in outcome) throw thrown ?? new PermanentError(outcome.failure.message)
     throw new RedriveError('CANCELLED', `The call of ${definition.name} was cancelled: ${decision.reason}`)
+  }
+
+  /** A call that has begun leaves a record when its service is held before it is done; one that has not leaves none. */
+  async function mayCall(service: ServiceState, lease: Lease): Promise<void> {
+    try {
+      await admit(runtime, service, lease, thrown)
+    } catch (error) {
+      if (attempts.length > 0) await remember({ type: 'cancel', reason: (error as Error).message })
+      throw error
+    }
   }
 
   /** What the ledger cannot take now must not hide the call's own end from its caller. */

@@ -2,57 +2,103 @@
 import type { Job } from '../domain/job.js'
 import type { Json } from '../domain/json.js'
 import { IN_PROCESS_TOTAL_MS, type Policy, type PolicyOverride } from '../domain/policy.js'
-import { effectivePolicy, parsePolicy } from '../policy/effective.js'
+import { parsePolicy } from '../policy/effective.js'
+import { askedFor, layeredPolicy, type PolicyLayers } from '../policy/policy-layers.js'
 
 const QUEUED: PolicyOverride = {}
 const IN_PROCESS: PolicyOverride = { totalMs: IN_PROCESS_TOTAL_MS }
 
-export class Policies {
-  readonly #base: PolicyOverride
-  readonly #ofQueue = new Map<string, { text: string; policy: PolicyOverride }>()
-  #resolved = new WeakMap<PolicyOverride, Map<string, Policy>>()
+type Of = Pick<Job, 'queue' | 'name' | 'maxAttempts'>
+type Scope = 'queue' | 'job'
 
-  /** `base`: what the settings say for all jobs that say nothing themselves. */
-  constructor(base: PolicyOverride) {
-    this.#base = base
+/** What a worker announced of a job: its definition, and the settings of its process. */
+export type Announced = Required<Pick<PolicyLayers, 'settings' | 'definition'>>
+
+/** An answer for one definition: most have one queue, one name and one number of attempts, so that a list is short. */
+interface Known {
+  readonly job: Of
+  readonly start: PolicyOverride
+  readonly policy: Policy
+}
+const MOST_KNOWN = 16
+
+export class Policies {
+  /** What the settings say for all jobs that say nothing themselves. */
+  readonly settings: PolicyOverride
+  readonly #atRunTime = {
+    queue: new Map<string, { text: string; policy: PolicyOverride }>(),
+    job: new Map<string, { text: string; policy: PolicyOverride }>(),
+  }
+  #known = new WeakMap<PolicyOverride, Known[]>()
+
+  constructor(settings: PolicyOverride) {
+    this.settings = settings
   }
 
-  /** `ofCode`: what the job's definition says, or, where its code is not known, what its workers announced. */
-  for(ofCode: PolicyOverride, job: Pick<Job, 'queue' | 'maxAttempts'>): Policy {
-    return this.#resolve(ofCode, job, QUEUED)
+  /** `definition`: what the job's code says. */
+  for(definition: PolicyOverride, job: Of): Policy {
+    return this.#resolve(definition, job, QUEUED)
   }
 
   /** For a call that is awaited in place: nobody waits for ever, so it has a total limit even if nothing names one. */
-  forCall(ofCode: PolicyOverride, job: Pick<Job, 'queue'>): Policy {
-    return this.#resolve(ofCode, job, IN_PROCESS)
+  forCall(definition: PolicyOverride, job: Of): Policy {
+    return this.#resolve(definition, job, IN_PROCESS)
   }
 
-  #resolve(ofCode: PolicyOverride, job: Pick<Job, 'queue' | 'maxAttempts'>, start: PolicyOverride): Policy {
-    let byJob = this.#resolved.get(ofCode)
-    if (!byJob) {
-      byJob = new Map()
-      this.#resolved.set(ofCode, byJob)
+  /** For whoever does not know the job's code; undefined: its workers announced nothing. */
+  forAnnounced(announced: Announced | undefined, job: Of): Policy {
+    return layeredPolicy(this.#layers(announced ?? { settings: this.settings, definition: {} }, job))
+  }
+
+  #resolve(definition: PolicyOverride, job: Of, start: PolicyOverride): Policy {
+    let answers = this.#known.get(definition)
+    if (!answers || answers.length > MOST_KNOWN) {
+      answers = []
+      this.#known.set(definition, answers)
     }
-    const key = `${start === QUEUED ? '' : 'call'} ${job.maxAttempts ?? ''} ${job.queue}`
-    let policy = byJob.get(key)
-    if (!policy) {
-      const asked = job.maxAttempts === undefined ? undefined : { attempts: job.maxAttempts }
-      policy = effectivePolicy(start, this.#base, ofCode, asked, this.#ofQueue.get(job.queue)?.policy)
-      byJob.set(key, policy)
+    for (const { job: of, start: from, policy } of answers) {
+      if (of.queue === job.queue && of.name === job.name && of.maxAttempts === job.maxAttempts && from === start)
+        return policy
     }
+    const policy = layeredPolicy(this.#layers({ settings: this.settings, definition }, job), start)
+    const { queue, name, maxAttempts } = job
+    answers.push({ job: { queue, name, ...(maxAttempts !== undefined && { maxAttempts }) }, start, policy })
     return policy
   }
 
-  /** Only these queues have a policy of their own now: what is known of others is forgotten. */
-  keepOnly(queues: ReadonlySet<string>): void {
-    for (const queue of this.#ofQueue.keys()) if (!queues.has(queue)) this.setQueue(queue, null)
+  #layers(announced: Announced, { queue, name, maxAttempts }: Of): PolicyLayers {
+    return {
+      ...announced,
+      enqueue: askedFor(maxAttempts),
+      queue: this.#atRunTime.queue.get(queue)?.policy,
+      job: this.#atRunTime.job.get(name)?.policy,
+    }
   }
 
-  /** Follows what the ledger says of a queue. A policy that does not parse changes nothing; the error is thrown. */
-  setQueue(queue: string, policy: Json): void {
+  /** Only these have a policy of their own now: what is known of others is forgotten. */
+  keepOnly(scope: Scope, names: ReadonlySet<string>): void {
+    for (const name of this.#atRunTime[scope].keys()) if (!names.has(name)) this.set(scope, name, null)
+  }
+
+  /** Whether anything set at run time could end a job that waits for a retry. */
+  get mayExhaust(): { readonly queues: readonly string[]; readonly jobs: readonly string[] } {
+    const limiting = (scope: Scope) =>
+      [...this.#atRunTime[scope]]
+        .filter(([, { policy }]) => policy.attempts !== undefined || policy.retryKinds !== undefined)
+        .map(([name]) => name)
+    return { queues: limiting('queue'), jobs: limiting('job') }
+  }
+
+  /** Follows what the ledger says. A policy that does not parse changes nothing; the error is thrown. */
+  set(scope: Scope, name: string, policy: Json): void {
+    const policies = this.#atRunTime[scope]
+    if (policy === null) {
+      if (policies.delete(name)) this.#known = new WeakMap()
+      return
+    }
     const text = JSON.stringify(policy)
-    if ((this.#ofQueue.get(queue)?.text ?? 'null') === text) return
-    this.#ofQueue.set(queue, { text, policy: policy === null ? {} : parsePolicy(policy, `policy of queue ${queue}`) })
-    this.#resolved = new WeakMap()
+    if (policies.get(name)?.text === text) return
+    policies.set(name, { text, policy: parsePolicy(policy, `policy of ${scope} ${name}`) })
+    this.#known = new WeakMap()
   }
 }

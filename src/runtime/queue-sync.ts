@@ -1,5 +1,7 @@
-// Follows what the ledger says of queues: policies changed at run time, and pauses. A claim never takes from a paused
-// queue; a worker also gives back what it claimed ahead and has not started.
+// Follows what the ledger says of queues and job names: policies changed at run time, and pauses. A claim never takes
+// from a paused queue; a worker also gives back what it claimed ahead and has not started.
+import type { Lane } from '../ledger/claim.js'
+import { newestPolicies, POLICY_SCOPES, type PolicyTarget } from '../ledger/policy.js'
 import { queueSettings } from '../ledger/queue.js'
 import { type Loop, loop } from './loop.js'
 import type { Runtime } from './runtime.js'
@@ -7,31 +9,40 @@ import type { Runtime } from './runtime.js'
 const EVERY_MS = 2_000
 
 export interface QueueSyncOptions {
-  readonly queues: readonly string[]
+  readonly lanes: readonly Lane[]
   readonly onPaused: (queue: string) => void
   readonly onError: (error: unknown) => void
 }
 
-export function queueSync(runtime: Runtime, { queues, onPaused, onError }: QueueSyncOptions): Loop {
+export function queueSync(runtime: Runtime, { lanes, onPaused, onError }: QueueSyncOptions): Loop {
+  const queues = [...new Set(lanes.map(({ queue }) => queue))]
+  const jobs = [...new Set(lanes.map(({ name }) => name))]
+  const targets = [
+    ...queues.map(target => ({ scope: 'queue' as const, target })),
+    ...jobs.map(target => ({ scope: 'job' as const, target })),
+  ]
   const step = async () => {
-    for (const queue of await followQueues(runtime, queues)) onPaused(queue)
+    await followPolicies(runtime, targets)
+    for (const { name, paused } of await queueSettings(runtime.db, queues)) if (paused) onPaused(name)
     return EVERY_MS
   }
   return loop({ ...runtime, step, onError })
 }
 
-/** Takes over the policies of the named queues, or of all that have one; returns which are paused. */
-export async function followQueues({ db, policies, announce }: Runtime, queues?: readonly string[]): Promise<string[]> {
-  const paused: string[] = []
-  const found = await queueSettings(db, queues)
-  if (!queues) policies.keepOnly(new Set(found.map(({ name }) => name)))
-  for (const settings of found) {
-    try {
-      policies.setQueue(settings.name, settings.policy)
-    } catch (error) {
-      announce('error', () => ({ where: `reading the policy of queue ${settings.name}`, error }))
-    }
-    if (settings.paused) paused.push(settings.name)
+/** Takes over the policies of these queues and job names, or of all that have one. */
+export async function followPolicies(
+  { db, policies, announce }: Runtime,
+  targets?: readonly PolicyTarget[],
+): Promise<void> {
+  const found = await newestPolicies(db, targets)
+  for (const scope of targets ? [] : POLICY_SCOPES) {
+    policies.keepOnly(scope, new Set(found.filter(policy => policy.scope === scope).map(({ target }) => target)))
   }
-  return paused
+  for (const { scope, target, policy } of found) {
+    try {
+      policies.set(scope, target, policy)
+    } catch (error) {
+      announce('error', () => ({ where: `reading the policy of ${scope} ${target}`, error }))
+    }
+  }
 }

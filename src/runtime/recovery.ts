@@ -1,8 +1,8 @@
-// The recovery run: rescue jobs of dead workers, release retries that are due, bury the exhausted, remove what is past
-// its retention. Every five minutes by whichever process gets there first, and on demand; each run is on record.
+// The recovery run: rescue jobs of dead workers, release retries that are due, bury the exhausted, run the triage rules,
+// remove what is past its retention. Every five minutes by whichever process gets there first, and on demand; each run is on record.
 // Between runs, lapsed sessions are looked for every second, so that a dead worker's jobs wait for its lease only.
-import { cancelAsked, cancelIdle } from '../ledger/cancel.js'
-import { buryExhausted, exhausted } from '../ledger/exhausted.js'
+import { cancelAsked } from '../ledger/cancel.js'
+import { noticeMissed } from '../ledger/group-notice.js'
 import {
   finishRun,
   type RecoveryCause,
@@ -12,13 +12,14 @@ import {
   showLife,
   startRun,
 } from '../ledger/recovery-run.js'
-import { decide } from '../policy/decide.js'
-import { announceEnd } from './announce-end.js'
-import { announcedPolicies } from './announced-policies.js'
+import { announceTriage } from '../ledger/triage-news.js'
+import { runTriage } from '../ledger/triage-run.js'
+import { judge } from '../policy/triage.js'
+import { buryExhausted } from './exhausted.js'
+import { announceNews } from './group-watch.js'
 import { type Retention, tidy } from './janitor.js'
 import { type Loop, loop } from './loop.js'
 import { promoteAll } from './promoter.js'
-import { followQueues } from './queue-sync.js'
 import { rescue, rescueLapsed } from './rescuer.js'
 import type { Runtime } from './runtime.js'
 
@@ -34,7 +35,6 @@ const LAPSE_CHECK_MS = 1_000
 const THOROUGH_EVERY = 10
 /** After trouble with the database, others get this long to renew before their sessions count as lapsed. */
 const SETTLE_DOWN_MS = 3_000
-const EXHAUSTED_BATCH = 500
 
 export class Recovery {
   readonly #runtime: Runtime
@@ -86,11 +86,12 @@ export class Recovery {
   }
 
   async #rescueLapsed(): Promise<void> {
-    const { db } = this.#runtime
+    const { db, announce } = this.#runtime
     this.#looks += 1
     const thorough = this.#looks % THOROUGH_EVERY === 1
     const { rescued, buried } = await (thorough ? rescue : rescueLapsed)(this.#runtime)
     if (rescued === 0) return
+    announceNews(announce, await noticeMissed(db))
     const run = await startRun(db, 'lapsed_session', this.#options.worker)
     if (run) await finishRun(db, run.id, { ...NOTHING, rescued, buried }, null)
   }
@@ -114,7 +115,7 @@ export class Recovery {
   }
 
   async #recover(id: string, counts: { -readonly [Key in keyof RecoveryCounts]: number }): Promise<void> {
-    const { db } = this.#runtime
+    const { db, announce } = this.#runtime
     const alive = async () => {
       if (!(await showLife(db, id))) throw new Error('the run was given up by another process')
     }
@@ -125,35 +126,23 @@ export class Recovery {
     counts.promoted += await promoteAll(this.#runtime)
     await cancelAsked(db)
     await alive()
-    counts.buried += await this.#buryExhausted()
+    counts.buried += await buryExhausted(this.#runtime, this.#options.worker, alive)
     await alive()
+    announceNews(announce, await noticeMissed(db))
+    counts.triaged += await this.#triage(alive)
     Object.assign(counts, await tidy(db, this.#options.retention, alive))
   }
 
-  async #buryExhausted(): Promise<number> {
-    const { db, policies, random, announce } = this.#runtime
-    await followQueues(this.#runtime)
-    const announced = await announcedPolicies(this.#runtime)
-    const ends = (await exhausted(db, EXHAUSTED_BATCH)).map(({ job, lastFailure }) => {
-      const outcome = { type: 'failed', failure: lastFailure } as const
-      const decision = decide({
-        outcome,
-        job,
-        policy: policies.for(announced(job), job),
-        now: job.firstClaimedAt,
-        random,
-      })
-      return { id: job.id, attempt: job.attempt, job, outcome, decision }
+  async #triage(alive: () => Promise<void>): Promise<number> {
+    const { db, announce, transport } = this.#runtime
+    const { rules } = await runTriage(db, {
+      judge,
+      onDone: done => announceTriage(announce, done),
+      onWork: queue => transport.wake(queue),
+      between: alive,
     })
-    // A policy that keeps no dead letters ends them as cancelled.
-    for (const { id, decision } of ends) if (decision.type === 'cancel') await cancelIdle(db, id, decision.reason)
-    const deaths = ends.filter(({ decision }) => decision.type === 'bury')
-    const buried = new Set(deaths.length > 0 ? await buryExhausted(db, deaths) : [])
-    for (const { id, job, outcome, decision } of deaths) {
-      if (buried.has(id)) announceEnd(announce, job, { outcome, decision, worker: this.#options.worker, durationMs: 0 })
-    }
-    return buried.size
+    return rules.reduce((sum, { acted }) => sum + acted, 0)
   }
 }
 
-const NOTHING: RecoveryCounts = { rescued: 0, promoted: 0, buried: 0, cleaned: 0, expired: 0 }
+const NOTHING: RecoveryCounts = { rescued: 0, promoted: 0, buried: 0, triaged: 0, cleaned: 0, expired: 0 }

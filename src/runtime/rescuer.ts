@@ -3,17 +3,19 @@
 import type { Outcome } from '../domain/outcome.js'
 import type { Settlement } from '../domain/settlement.js'
 import { type Orphan, orphans } from '../ledger/claim.js'
-import { lapseSessions } from '../ledger/session.js'
+import { clearSessions, lapseSessions, sessionsToSearch } from '../ledger/session.js'
 import { SHARED_SHARD } from '../ledger/settle/tally.js'
 import { recordStale, settle } from '../ledger/settle.js'
 import { classify } from '../policy/classify.js'
 import { decide } from '../policy/decide.js'
 import { announcedPolicies } from './announced-policies.js'
 import { identityOf } from './attempt.js'
-import { followQueues } from './queue-sync.js'
+import { followPolicies } from './queue-sync.js'
 import type { Runtime } from './runtime.js'
 
 const BATCH = 500
+/** A look goes through everything in line, so it brings many at once. */
+const LOOK = 5_000
 
 export interface Rescue {
   readonly rescued: number
@@ -29,25 +31,35 @@ export async function rescueLapsed(runtime: Runtime): Promise<Rescue> {
 /** Ends lapsed sessions and settles the jobs of all that have ended. */
 export async function rescue(runtime: Runtime): Promise<Rescue> {
   await lapseSessions(runtime.db)
+  const ended = await sessionsToSearch(runtime.db)
   let rescued = 0
   let buried = 0
+  if (ended.length === 0) return { rescued, buried }
   for (;;) {
-    const found = await orphans(runtime.db, BATCH)
-    if (found.length === 0) return { rescued, buried }
-    const settled = await settleOrphans(runtime, found)
-    rescued += settled.length
-    buried += settled.filter(({ decision }) => decision.type === 'bury').length
-    if (found.length < BATCH) return { rescued, buried }
+    const found = await orphans(runtime.db, ended, LOOK)
+    if (found.length === 0) {
+      await clearSessions(runtime.db, ended)
+      return { rescued, buried }
+    }
+    let settledNow = 0
+    for (let from = 0; from < found.length; from += BATCH) {
+      const settled = await settleOrphans(runtime, found.slice(from, from + BATCH))
+      settledNow += settled.length
+      buried += settled.filter(({ decision }) => decision.type === 'bury').length
+    }
+    rescued += settledNow
+    // Somebody else settles them, or nobody can: not for us to turn round and round.
+    if (settledNow === 0) return { rescued, buried }
   }
 }
 
 async function settleOrphans(runtime: Runtime, found: readonly Orphan[]): Promise<Settlement[]> {
   const { db, transport, announce, policies, random } = runtime
-  await followQueues(runtime)
+  await followPolicies(runtime)
   const announced = await announcedPolicies(runtime)
   const batch = found.map((job): Settlement => {
     const outcome = outcomeOf(job)
-    const policy = policies.for(announced(job), job)
+    const policy = policies.forAnnounced(announced(job), job)
     return {
       id: job.id,
       lease: job.lease,

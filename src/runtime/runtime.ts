@@ -4,6 +4,7 @@ import type { Announce } from '../domain/event.js'
 import type { Job } from '../domain/job.js'
 import type { Database } from '../ledger/database.js'
 import type { PostgresTransport } from '../transport/transports/postgres.js'
+import type { Services } from './breaker-sync.js'
 import type { Log } from './definition.js'
 import type { Policies } from './policies.js'
 
@@ -14,6 +15,7 @@ export interface Runtime {
   readonly random: Random
   readonly announce: Announce
   readonly policies: Policies
+  readonly services: Services
   /** Called when a job will be due in so long, for whoever promotes. */
   readonly onDeferred: (delayMs: number) => void
   readonly logFor: (job: Job) => Log

@@ -5,14 +5,19 @@ import type { ClaimedJob } from '../domain/job.js'
 import type { LaneDemand } from '../transport/transport.js'
 import type { Abort } from './abort.js'
 import type { AnyJobDefinition } from './definition.js'
+import type { ServiceState } from './service-state.js'
 
 export interface Lane {
   readonly definition: AnyJobDefinition
+  /** What is known of the service its jobs call. */
+  readonly service: ServiceState | undefined
   /** Running and waiting jobs. */
   load: number
+  /** How many more are worth claiming, if not as many as there is room for: fewer, or more of which few will stay. */
+  most?: () => number
 }
 
-/** A claimed job that waits here for a place. `fetchedAt`: the monotonic time of its claim. */
+/** A claimed job that waits here for a place or, with a rate limit, in a place of its own for its slot. `fetchedAt`: the monotonic time of its claim. */
 export interface Held {
   readonly job: ClaimedJob
   readonly lane: Lane
@@ -28,12 +33,23 @@ export class Slots {
   readonly #lanes: ReadonlyMap<string, Lane>
   readonly #running = new Map<Lease, Running>()
   #waiting: Held[] = []
+  /** A place is kept for each of these, until its rate limit lets it start. */
+  readonly #reserved = new Map<Lease, Held>()
+  /** Of those, so many places are kept at most. */
+  mostReserved = Number.POSITIVE_INFINITY
   /** Where the line of the waiting begins: taking the first one must not move all the others. */
   #first = 0
 
-  constructor(definitions: readonly AnyJobDefinition[], concurrency: number) {
+  constructor(
+    definitions: readonly AnyJobDefinition[],
+    concurrency: number,
+    serviceOf: (service: string | undefined) => ServiceState | undefined,
+  ) {
     this.#concurrency = concurrency
-    this.#lanes = new Map(definitions.map(definition => [laneKey(definition), { definition, load: 0 }]))
+    const laneOf = (definition: AnyJobDefinition): Lane => {
+      return { definition, service: serviceOf(definition.service), load: 0 }
+    }
+    this.#lanes = new Map(definitions.map(definition => [laneKey(definition), laneOf(definition)]))
   }
 
   get lanes(): Lane[] {
@@ -48,6 +64,19 @@ export class Slots {
     return this.#waiting.length - this.#first
   }
 
+  get reservedCount(): number {
+    return this.#reserved.size
+  }
+
+  /** Places that nobody has or waits for. */
+  get freeCount(): number {
+    return this.#concurrency - this.#running.size - this.#reserved.size - this.waitingCount
+  }
+
+  isReserved({ job }: Held): boolean {
+    return this.#reserved.has(job.lease)
+  }
+
   /** Since when the first of the waiting has been here. */
   waitedSince(): number {
     return this.#waiting[this.#first]?.fetchedAt ?? Number.POSITIVE_INFINITY
@@ -59,33 +88,71 @@ export class Slots {
 
   /** The claims of everything that is here. */
   leases(): Lease[] {
-    return [...this.#running.keys(), ...this.#waiting.slice(this.#first).map(({ job }) => job.lease)]
+    return [
+      ...this.#running.keys(),
+      ...this.#reserved.keys(),
+      ...this.#waiting.slice(this.#first).map(({ job }) => job.lease),
+    ]
   }
 
   /** What there is room for with `ahead` jobs held ready; not asked for one by one while some are ready. */
   demand(ahead: number): { demand: LaneDemand[]; limit: number } {
-    const room = this.#concurrency + ahead - this.#running.size - this.waitingCount
-    if (room < 1 || (this.waitingCount > 0 && room < ahead / 2)) return { demand: [], limit: 0 }
+    const room = this.#room(ahead)
+    if (room < 1) return { demand: [], limit: 0 }
+    return this.#demandOf(room, service => service === undefined || service.free)
+  }
+
+  /** The services here that let only some jobs through now, with what there is room for of each. */
+  paced(ahead: number): { service: ServiceState; demand: LaneDemand[]; limit: number }[] {
+    const services = new Set<ServiceState>()
+    for (const { service } of this.#lanes.values()) if (service && !service.free) services.add(service)
+    const room = services.size === 0 ? 0 : this.#room(ahead)
+    if (room < 1) return []
+    return [...services].map(service => ({ service, ...this.#demandOf(room, other => other === service) }))
+  }
+
+  #room(ahead: number): number {
+    const room = this.#concurrency + ahead - this.#running.size - this.#reserved.size - this.waitingCount
+    return this.waitingCount > 0 && room < ahead / 2 ? 0 : room
+  }
+
+  #demandOf(
+    room: number,
+    wanted: (service: ServiceState | undefined) => boolean,
+  ): { demand: LaneDemand[]; limit: number } {
     const demand: LaneDemand[] = []
     let total = 0
-    for (const { definition, load } of this.#lanes.values()) {
-      const limit = Math.min(room, definition.concurrency - load)
+    let beyond = 0
+    for (const { definition, load, most, service } of this.#lanes.values()) {
+      if (!wanted(service)) continue
+      const limit = Math.min(most ? most() : room, definition.concurrency - load)
       if (limit < 1) continue
+      beyond += Math.max(0, limit - room)
       demand.push({ queue: definition.queue, name: definition.name, limit })
       total += limit
     }
-    return { demand, limit: Math.min(room, total) }
+    return { demand, limit: Math.min(room + beyond, total) }
   }
 
-  hold(job: ClaimedJob, fetchedAt: number): void {
+  /** Takes a job in; returns it if it waits for its rate limit. */
+  hold(job: ClaimedJob, fetchedAt: number): Held | undefined {
     const lane = this.#lanes.get(laneKey(job)) as Lane
+    const held = { job, lane, fetchedAt }
     lane.load += 1
-    this.#waiting.push({ job, lane, fetchedAt })
+    if (lane.definition.rateLimit) this.#reserved.set(job.lease, held)
+    else this.#waiting.push(held)
+    return lane.definition.rateLimit && held
+  }
+
+  /** It does not start here: its place is free. */
+  unreserve({ job, lane }: Held): void {
+    if (this.#reserved.delete(job.lease)) lane.load -= 1
   }
 
   /** The next one that waits, if there is a place for it. */
   next(): Held | undefined {
-    if (this.#running.size >= this.#concurrency) return undefined
+    const kept = Math.min(this.#reserved.size, this.mostReserved)
+    if (this.#running.size + kept >= this.#concurrency) return undefined
     const held = this.#waiting[this.#first]
     if (!held) return undefined
     this.#first += 1
@@ -97,6 +164,7 @@ export class Slots {
   }
 
   start(running: Running): void {
+    if (this.#reserved.size > 0) this.#reserved.delete(running.job.lease)
     this.#running.set(running.job.lease, running)
   }
 
@@ -105,12 +173,13 @@ export class Slots {
     lane.load -= 1
   }
 
-  /** Takes out those that wait, all or those of one queue. */
-  release(queue?: string): Held[] {
+  /** Takes out those that wait, all or some. */
+  release(leaves: (held: Held) => boolean = () => true): Held[] {
     const waiting = this.#waiting.slice(this.#first)
-    const released = waiting.filter(({ job }) => queue === undefined || job.queue === queue)
-    this.#waiting = waiting.filter(held => !released.includes(held))
+    const released = [...this.#reserved.values(), ...waiting].filter(leaves)
+    this.#waiting = waiting.filter(held => !leaves(held))
     this.#first = 0
+    for (const { job } of released) this.#reserved.delete(job.lease)
     for (const { lane } of released) lane.load -= 1
     return released
   }

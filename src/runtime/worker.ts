@@ -4,6 +4,7 @@ import { sleep } from '../domain/clock.js'
 import { RedriveError } from '../domain/errors.js'
 import type { JobId, SessionId } from '../domain/ids.js'
 import type { ClaimedJob } from '../domain/job.js'
+import type { Hold } from '../domain/outcome.js'
 import { markStarted } from '../ledger/claim.js'
 import { saveProgress } from '../ledger/job.js'
 import { announceJobTypes } from '../ledger/job-type.js'
@@ -15,8 +16,10 @@ import type { AnyJobDefinition } from './definition.js'
 import { Executor, unstorable } from './executor.js'
 import { Heartbeat } from './heartbeat.js'
 import { type Loop, loop } from './loop.js'
+import { fetchPaced } from './paced-fetch.js'
 import { Prefetch } from './prefetch.js'
 import { queueSync } from './queue-sync.js'
+import { type RateGate, rateGate } from './rate-gate.js'
 import type { Runtime } from './runtime.js'
 import { createSettler, type Settler } from './settler.js'
 import { type Held, type Running, Slots } from './slots.js'
@@ -51,6 +54,7 @@ export class Worker {
   readonly #options: WorkerOptions
   readonly #slots: Slots
   readonly #prefetch = new Prefetch()
+  readonly #gate: RateGate | undefined
   readonly #settler: Settler
   readonly #executor: Executor
   readonly #heartbeat: Heartbeat
@@ -73,7 +77,7 @@ export class Worker {
     this.name = name
     this.#runtime = runtime
     this.#options = options
-    this.#slots = new Slots(definitions, options.concurrency)
+    this.#slots = new Slots(definitions, options.concurrency, service => runtime.services.of(service))
     const onError = (where: string) => (error: unknown) =>
       announce('error', () => ({ where: `${name}: ${where}`, error }))
     const queues = [...new Set(definitions.map(definition => definition.queue))]
@@ -92,6 +96,7 @@ export class Worker {
     this.#executor = new Executor({
       worker: name,
       policies,
+      services: runtime.services,
       settler: this.#settler,
       clock,
       random,
@@ -112,16 +117,28 @@ export class Worker {
       onError: onError('renewing the lease'),
     })
     this.#sync = queueSync(runtime, {
-      queues,
-      onPaused: queue => this.#giveBack(queue),
+      lanes: definitions,
+      onPaused: queue => this.#giveBack(({ job }) => job.queue === queue),
       onError: onError('queues'),
     })
+    this.#gate = rateGate(runtime, {
+      slots: this.#slots,
+      concurrency: options.concurrency,
+      ahead: () => this.#prefetch.target(clock.monotonic()),
+      start: held => (this.#heartbeat.safe ? this.#run(held) : this.#return(held)),
+      hold: (held, hold) => this.#return(held, hold),
+      giveBack: held => this.#return(held),
+      onRoom: () => this.#pump.nudge(),
+      onError: onError('rate limits'),
+    })
     this.#pump = loop({ clock, random, step: () => this.#fetch(), onError: onError('fetching') })
+    this.#stopFollowing = runtime.services.onChange(() => this.#followServices())
     this.#starting = this.#start(queues, definitions)
   }
 
   readonly #starting: Promise<void>
   readonly #startup = new AbortController()
+  readonly #stopFollowing: () => void
 
   /** Resolves when the worker has its session and fetches; with the database away it keeps trying. */
   get ready(): Promise<void> {
@@ -139,9 +156,10 @@ export class Worker {
   }
 
   async #start(queues: readonly string[], definitions: readonly AnyJobDefinition[]): Promise<void> {
-    const { db, clock, random, announce } = this.#runtime
+    const { db, clock, random, announce, policies } = this.#runtime
+    const settings = policyAsJson(policies.settings)
     const types = definitions.map(({ name, queue, service = null, policy }) => {
-      return { name, queue, service, policy: policyAsJson(policy) }
+      return { name, queue, service, policy: policyAsJson(policy), settings }
     })
     for (let pauseMs = 100; !this.#startup.signal.aborted; pauseMs = Math.min(pauseMs * 2, 5_000)) {
       try {
@@ -149,9 +167,11 @@ export class Worker {
           this.#heartbeat.start(),
           ensureQueues(db, queues),
           announceJobTypes(db, types),
+          this.#runtime.services.follow(definitions.flatMap(({ service }) => service ?? [])),
         ])
         announce('worker.started', () => ({ worker: this.name, session }))
         this.#sync.start()
+        this.#gate?.start()
         if (!this.#startup.signal.aborted) this.#pump.start()
         return
       } catch (error) {
@@ -167,9 +187,13 @@ export class Worker {
     const consumer = this.#consumer
     if (!consumer || !this.#heartbeat.safe) return this.#options.pollMs
     await this.#takeMissed(consumer)
-    if (this.#slots.waitedSince() < clock.monotonic() - LONGEST_WAIT_HERE_MS) this.#giveBack()
+    if (this.#slots.waitedSince() < clock.monotonic() - LONGEST_WAIT_HERE_MS) {
+      this.#giveBack(held => !this.#slots.isReserved(held))
+    }
+    this.#gate?.giveBackOlder(clock.monotonic() - LONGEST_WAIT_HERE_MS)
+    const pacedMs = await this.#fetchPaced(consumer)
     const { demand, limit } = this.#demand()
-    if (limit < 1) return this.#options.pollMs
+    if (limit < 1) return Math.min(pacedMs, this.#options.pollMs)
     const askedAt = clock.monotonic()
     const jobs = await this.#withinLimit(consumer.fetch(demand, limit))
     const fetchedAt = clock.monotonic()
@@ -178,12 +202,28 @@ export class Worker {
     this.#accept(consumer, jobs, fetchedAt)
     if (jobs.length === limit) return 0
     this.#lookAgainMs = jobs.length > 0 ? FIRST_LOOK_MS : Math.min(this.#lookAgainMs * 2, this.#options.pollMs)
-    return this.#lookAgainMs
+    return Math.min(pacedMs, this.#lookAgainMs)
+  }
+
+  /** Before the others: a worker that is always full would otherwise never find out whether a service is back. */
+  async #fetchPaced(consumer: Consumer): Promise<number> {
+    const { services, clock } = this.#runtime
+    const ahead = this.#prefetch.target(clock.monotonic())
+    const paced = await fetchPaced(services, this.#slots, ahead, (demand, limit) =>
+      this.#withinLimit(consumer.fetch(demand, limit)),
+    )
+    if (paced.jobs.length > 0) this.#accept(consumer, paced.jobs, clock.monotonic())
+    return paced.waitMs
   }
 
   #accept(consumer: Consumer, jobs: readonly ClaimedJob[], fetchedAt: number): void {
-    for (const job of jobs) this.#slots.hold(job, fetchedAt)
+    const rated: Held[] = []
+    for (const job of jobs) {
+      const held = this.#slots.hold(job, fetchedAt)
+      if (held) rated.push(held)
+    }
     if (this.#stopping !== undefined || !this.#heartbeat.safe || consumer !== this.#consumer) this.#giveBack()
+    else if (rated.length > 0) this.#gate?.admit(rated)
     this.#startWaiting()
   }
 
@@ -234,9 +274,10 @@ export class Worker {
     this.#startsSoon = false
     while (this.#heartbeat.safe) {
       const next = this.#slots.next()
-      if (!next) return
+      if (!next) break
       this.#run(next)
     }
+    this.#gate?.startReady()
   }
 
   /**
@@ -244,7 +285,7 @@ export class Worker {
    * wait here, and neither the next claim nor what is settled would get its turn.
    */
   #startWaitingSoon(): void {
-    if (this.#startsSoon || this.#slots.waitingCount === 0) return
+    if (this.#startsSoon || (this.#slots.waitingCount === 0 && !this.#gate?.isDue)) return
     this.#startsSoon = true
     this.#runtime.clock.soon(() => this.#startWaiting())
   }
@@ -265,13 +306,28 @@ export class Worker {
     this.#pump.nudge()
   }
 
-  /** Gives back what has not started, all or that of one queue. */
-  #giveBack(queue?: string): void {
+  /** Gives back what has not started, all or some. */
+  #giveBack(which?: (held: Held) => boolean): void {
     const outcome = { type: 'interrupted', started: false } as const
-    for (const { job, lane, fetchedAt } of this.#slots.release(queue)) {
+    for (const { job, lane, fetchedAt } of this.#slots.release(which)) {
       const policy = this.#runtime.policies.for(lane.definition.policy, job)
-      this.#executor.settle(job, policy, outcome, { fetchedAt, startedAt: fetchedAt })
+      this.#executor.settle(job, policy, outcome, { fetchedAt, startedAt: fetchedAt }, lane.service)
     }
+  }
+
+  /** What was claimed ahead of a service that is held now goes back; of one that is let through again, more is fetched. */
+  #followServices(): void {
+    this.#giveBack(({ lane }) => lane.service !== undefined && lane.service.allowance < 1)
+    if (this.#stopping === undefined) this.#pump.nudge()
+  }
+
+  /** One that waited for its rate limit does not start here: held for its turn, or given back. */
+  #return(held: Held, hold?: Hold): void {
+    const { job, lane, fetchedAt } = held
+    this.#slots.unreserve(held)
+    const policy = this.#runtime.policies.for(lane.definition.policy, job)
+    const outcome = { type: 'interrupted', started: false, ...(hold && { hold }) } as const
+    this.#executor.settle(job, policy, outcome, { fetchedAt, startedAt: fetchedAt }, lane.service)
   }
 
   #open(session: SessionId): void {
@@ -317,11 +373,13 @@ export class Worker {
   async #leave(graceMs: number): Promise<void> {
     const { clock, announce } = this.#runtime
     this.#startup.abort()
+    this.#stopFollowing()
     await this.#starting
     const fetching = this.#pump.stop()
     this.#giveBack()
     await fetching
     await this.#sync.stop()
+    await this.#gate?.stop()
     await this.#quiet(graceMs)
     const late = this.#slots.running()
     for (const { abort } of late) {

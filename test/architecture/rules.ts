@@ -25,7 +25,8 @@ const ROOMS: Readonly<Record<Room, readonly Room[]>> = {
   runtime: ['domain', 'policy', 'ledger', 'transport'],
   operator: ['domain', 'policy', 'ledger'],
   telemetry: ['domain'],
-  http: ['domain', 'operator'],
+  // What is shown is redacted by the pure rules of policy/.
+  http: ['domain', 'policy', 'operator'],
   cli: ['domain', 'operator'],
   // The public test kit is built on the inside and on the public API, but serves no wire.
   testing: ['domain', 'policy', 'ledger', 'transport', 'runtime', 'operator', 'telemetry', ROOT],

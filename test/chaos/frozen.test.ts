@@ -84,7 +84,7 @@ test('what it had claimed and not started when it was frozen, it does not start 
   // finds it with jobs claimed and not started.
   const quick = (jobs: number) => producer.enqueue('work', ...Array.from({ length: jobs }, () => ({ ms: 0 })))
   const blockers = new Map<string, string>()
-  for (let number = 0; number < 10; number += 1) {
+  for (let number = 0; number < 20; number += 1) {
     const until = join(folder, `go-on-${number}`)
     await quick(100)
     const [id = ''] = await producer.enqueue('block', { until })

@@ -7,7 +7,7 @@ import type { Database, ForeignClient, Param } from '../../src/ledger/database.j
 import { findJob } from '../../src/ledger/job.js'
 import { promote } from '../../src/ledger/promote.js'
 import { pauseQueue, resumeQueue } from '../../src/ledger/queue.js'
-import { endSession, lapseSessions, openSession, renewSession } from '../../src/ledger/session.js'
+import { endSession, lapseSessions, openSession, renewSession, sessionsToSearch } from '../../src/ledger/session.js'
 import { type PostgresTransport, postgresTransport } from '../../src/transport/transports/postgres.js'
 import { type DatabaseKind, type FreshDatabase, freshDatabase } from '../support/databases.js'
 import { lost } from '../support/settlements.js'
@@ -50,7 +50,7 @@ export const postgresHarness = (kind: DatabaseKind) => async (): Promise<Transpo
     },
     async rescue() {
       const session = await openSession(db, { ...WORKER, leaseMs: DAY_MS })
-      const batch = (await orphans(db, BATCH)).map(orphan => lost(orphan))
+      const batch = (await orphans(db, await sessionsToSearch(db), BATCH)).map(orphan => lost(orphan))
       await transport.settle(batch, { session, lane: 0 })
     },
     advance: async ms => clock.advance(ms),

@@ -31,6 +31,7 @@ const tsconfig = () => ({
   compilerOptions: {
     paths: {
       redrive: [join(ROOT, 'test/docs/redrive-for-examples.ts')],
+      'redrive/http': [join(ROOT, 'src/http/index.ts')],
       'redrive/testing': [join(ROOT, 'src/testing/index.ts')],
     },
     typeRoots: [join(ROOT, 'node_modules/@types')],

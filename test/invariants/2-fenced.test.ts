@@ -8,7 +8,7 @@ import { markStarted, orphans } from '../../src/ledger/claim.js'
 import type { Database } from '../../src/ledger/database.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
 import { findJob, saveProgress } from '../../src/ledger/job.js'
-import { lapseSessions, renewSession } from '../../src/ledger/session.js'
+import { lapseSessions, renewSession, sessionsToSearch } from '../../src/ledger/session.js'
 import { recordStale, settle } from '../../src/ledger/settle.js'
 import { EMBEDDED_AND_SERVER, everything, rowsOf } from '../support/ledger-state.js'
 import { cancelled, completed, EVERY_END, givenBack, lost } from '../support/settlements.js'
@@ -28,7 +28,7 @@ describe.each(EMBEDDED_AND_SERVER)('invariant 2: fenced ($name)', ({ open }) => 
     await lapseSessions(db)
     await settle(
       db,
-      (await orphans(db, 10)).map(orphan => lost(orphan)),
+      (await orphans(db, await sessionsToSearch(db), 10)).map(orphan => lost(orphan)),
       SHARD,
     )
     const [fresh] = await take(db, await aSession(db))

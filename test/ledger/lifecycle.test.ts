@@ -17,6 +17,7 @@ type Columns = Readonly<Record<string, Param>>
 const job = (columns: Columns = {}): Columns => ({
   id: newJobId(),
   state: 'waiting',
+  in_line: ['waiting', 'active'].includes(String(columns.state ?? 'waiting')),
   queue: 'mail',
   name: 'send',
   payload: '{}',
@@ -61,6 +62,7 @@ const attempt = (columns: Columns = {}): Columns => ({
 
 const deadLetter = (columns: Columns = {}): Columns => ({
   id: newJobId(),
+  lease: 1,
   died_at: NOW,
   updated_at: NOW,
   job_created_at: NOW,
@@ -74,8 +76,6 @@ const deadLetter = (columns: Columns = {}): Columns => ({
   name: 'send',
   payload: '{}',
   reason: 'over',
-  because: 'said so',
-  error_type: 'Error',
   message: 'busy',
   fingerprint: 'v1:x',
   ...columns,

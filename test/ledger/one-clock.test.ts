@@ -10,12 +10,13 @@ import { type Database, sql } from '../../src/ledger/database.js'
 import { annotate, markFailed } from '../../src/ledger/dead-letter-change.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
 import { announceJobTypes } from '../../src/ledger/job-type.js'
+import { setPolicy } from '../../src/ledger/policy.js'
 import { promote } from '../../src/ledger/promote.js'
 import { pauseQueue, resumeQueue } from '../../src/ledger/queue.js'
 import { finishRun, showLife, startRun } from '../../src/ledger/recovery-run.js'
 import { redrive } from '../../src/ledger/redrive.js'
 import { ensureHistoryDays, expireDeadLetters } from '../../src/ledger/retention.js'
-import { endSession, lapseSessions, renewSession } from '../../src/ledger/session.js'
+import { endSession, lapseSessions, renewSession, sessionsToSearch } from '../../src/ledger/session.js'
 import { recordStale, settle } from '../../src/ledger/settle.js'
 import { DATABASES } from '../support/databases.js'
 import { aFailure, aJob, aSession, buried, cancelled, completed, ended, retried, take } from '../support/story.js'
@@ -39,7 +40,7 @@ const EXCEPTIONS: readonly { readonly file: string; readonly text: RegExp; reado
 const ASKS =
   /(?<![.\w])(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday)\(\)(?!:)|\b(?:current_timestamp|current_date|current_time|localtimestamp|localtime)\b/gi
 /** What stands before it where the caller's `now` comes first. */
-const SETTABLE = /coalesce\((?:[\w.]+, )?\$\d+::timestamptz, $/
+const SETTABLE = /coalesce\((?:(?:[\w.]+, )?\$\d+::timestamptz|at), $/
 
 async function asksForTime(): Promise<string[]> {
   const files = (await readdir(LEDGER, { recursive: true })).filter(
@@ -84,7 +85,8 @@ const BY_DEFAULT = ['queue.created_at', 'queue.updated_at', 'migration.applied_a
 /** Every step that writes a time, long before or after today. */
 async function story(db: Database, advance: (ms: number) => void): Promise<void> {
   await ensureHistoryDays(db, 1)
-  await announceJobTypes(db, [{ name: 'send', queue: 'mail', service: null, policy: {} }])
+  await announceJobTypes(db, [{ name: 'send', queue: 'mail', service: null, policy: {}, settings: {} }])
+  await setPolicy(db, { scope: 'queue', target: 'mail' }, { policy: { attempts: 2 }, setBy: 'ada' })
   await pauseQueue(db, 'paused', 'ada')
   await pauseQueue(db, 'resumed', 'ada')
   await resumeQueue(db, 'resumed', null)
@@ -108,13 +110,13 @@ async function story(db: Database, advance: (ms: number) => void): Promise<void>
   await showLife(db, run?.id ?? '')
   expect(await lapseSessions(db), 'its lease is over by the set time').toHaveLength(1)
   expect(await claim(db, session, [{ queue: 'mail', name: 'send', limit: 10 }], 10)).toEqual([])
-  const lost = (await orphans(db, 10)).map(job =>
+  const lost = (await orphans(db, await sessionsToSearch(db), 10)).map(job =>
     ended(job, { type: 'lost', failure: aFailure({ kind: 'lost' }) }, { type: 'retry', delayMs: 0, reason: 'again' }),
   )
   expect(lost).toHaveLength(2)
   await settle(db, lost, '0')
   await recordStale(db, [completed(h)])
-  await finishRun(db, run?.id ?? '', { rescued: 2, promoted: 0, buried: 0, cleaned: 0, expired: 0 }, null)
+  await finishRun(db, run?.id ?? '', { rescued: 2, promoted: 0, buried: 0, triaged: 0, cleaned: 0, expired: 0 }, null)
   const next = await aSession(db, 10_000)
   await take(db, next)
   await endSession(db, next)

@@ -1,16 +1,17 @@
 // pitfall 24: no statement on the live table may need statistics to find its way. The table is large and was never
-// analyzed; every statement that workers and recovery run often is planned on it, as the ledger itself sends it.
+// analyzed; every statement that workers and recovery run often is planned on it, as the ledger itself sends it. What is
+// in functions was planned, once and for all, while the table was still empty: there the pages are counted.
 import { describe, expect, it } from 'vitest'
 import { newJobId, type SessionId } from '../../src/domain/ids.js'
 import type { ClaimedJob } from '../../src/domain/job.js'
 import { cancelAsked, cancelJob } from '../../src/ledger/cancel.js'
-import { claim, markStarted, orphans } from '../../src/ledger/claim.js'
+import { claim, markStarted } from '../../src/ledger/claim.js'
 import { type Database, type Param, type Statement, sql } from '../../src/ledger/database.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
 import { findJob, saveProgress } from '../../src/ledger/job.js'
 import { promote } from '../../src/ledger/promote.js'
 import { redrive } from '../../src/ledger/redrive.js'
-import { forgetAttempts, forgetSessions } from '../../src/ledger/retention.js'
+import { forgetAttempts } from '../../src/ledger/retention.js'
 import { renewSession } from '../../src/ledger/session.js'
 import { settle } from '../../src/ledger/settle.js'
 import { beforeFirst, freshDatabase } from '../support/databases.js'
@@ -21,14 +22,20 @@ const EACH = 200_000
 const FEW = 1_000
 
 const FILL = sql`
-  INSERT INTO redrive.job (id, state, queue, name, payload, run_at, created_at, attempt)
-  SELECT gen_random_uuid(), $2::redrive.job_state, 'mail', 'send', '{}', now() + $3::interval, now(), 0
+  INSERT INTO redrive.job (id, in_line, state, queue, name, payload, run_at, created_at, attempt)
+  SELECT gen_random_uuid(), $2 = 'waiting', $2::redrive.job_state, 'mail', 'send', '{}', now() + $3::interval, now(), 0
   FROM generate_series(1, $1::integer)`
 const ANALYZED = sql`
   SELECT count(*)::integer AS columns FROM pg_statistic s WHERE s.starelid = to_regclass('redrive.job')`
 
+/** What moving a hundred jobs touches, several times over; a scan of the table or of its line touches ten times more. */
+const FEW_PAGES = 3_000
+const IN_A_FUNCTION = /redrive\.(?:enqueue|claim|claim_lanes|complete)\(/
+
 interface Node {
   readonly 'Node Type': string
+  readonly 'Shared Hit Blocks': number
+  readonly 'Shared Read Blocks': number
   readonly 'Relation Name'?: string
   readonly 'Actual Loops': number
   readonly 'Actual Rows': number
@@ -46,12 +53,14 @@ class RolledBack extends Error {}
 /** A database that tries each statement first, in a transaction it takes back, and notes how it went about it. */
 function recording(db: Database) {
   const onLiveTable: Node[] = []
+  const seen = { pages: 0, functions: 0 }
   const explain = (statement: Statement, params: readonly Param[]) =>
     db
       .transaction(async tx => {
-        const text = `EXPLAIN (ANALYZE, FORMAT JSON) ${statement.text}`
+        const text = `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${statement.text}`
         const [row] = await tx.query<{ 'QUERY PLAN': { Plan: Node }[] }>({ text }, params)
         for (const { Plan } of row?.['QUERY PLAN'] ?? []) {
+          seen.pages += Plan['Shared Hit Blocks'] + Plan['Shared Read Blocks']
           onLiveTable.push(...flat(Plan).filter(node => node['Relation Name'] === 'job'))
         }
         throw new RolledBack()
@@ -60,10 +69,32 @@ function recording(db: Database) {
         if (!(error instanceof RolledBack)) throw error
       })
   const query = async <Row>(statement: Statement, params: readonly Param[] = []) => {
+    if (IN_A_FUNCTION.test(statement.text)) seen.functions += 1
     await explain(statement, params)
     return db.query<Row>(statement, params)
   }
-  return { db: { ...db, query } satisfies Database, onLiveTable }
+  return { db: { ...db, query } satisfies Database, onLiveTable, seen }
+}
+
+/** A few calls of each function, by the one connection that all of this runs on, while there is nothing to see. */
+async function planAll(db: Database): Promise<void> {
+  const session = await aSession(db, 3_600_000)
+  for (let call = 0; call < 7; call += 1) {
+    await enqueue(db, [aJob()], 'channel')
+    await enqueue(db, [aJob({ tenant: 'a' })], 'channel')
+    const jobs = await take(db, session, 10)
+    await claim(
+      db,
+      session,
+      ['send', 'receive'].map(name => ({ queue: 'mail', name, limit: 50 })),
+      100,
+    )
+    await settle(
+      db,
+      jobs.map(job => completed(job)),
+      '1',
+    )
+  }
 }
 
 describe('pitfall 24: on 400,000 live jobs that were never analyzed', () => {
@@ -74,6 +105,7 @@ describe('pitfall 24: on 400,000 live jobs that were never analyzed', () => {
   beforeFirst(async () => {
     db = (await freshDatabase('server')).db
     await db.query(sql`ALTER TABLE redrive.job SET (autovacuum_enabled = false)`)
+    await planAll(db)
     await db.query(FILL, [EACH, 'waiting', '0'])
     await db.query(FILL, [EACH, 'retrying', '1 hour'])
     session = await aSession(db, 3_600_000)
@@ -101,6 +133,15 @@ describe('pitfall 24: on 400,000 live jobs that were never analyzed', () => {
         settle(
           db,
           batch(0).map(job => completed(job)),
+          '1',
+        ),
+    ],
+    [
+      'complete where the place is not known',
+      db =>
+        settle(
+          db,
+          batch(250).map(job => ({ ...completed(job), receipt: undefined })),
           '1',
         ),
     ],
@@ -154,17 +195,16 @@ describe('pitfall 24: on 400,000 live jobs that were never analyzed', () => {
     ['enqueue', db => enqueue(db, [aJob(), aJob()], 'channel')],
     ['enqueue with unique keys', db => enqueue(db, [aJob({ uniqueKey: 'a' }), aJob({ uniqueKey: 'b' })], 'channel')],
     ['renew a lease', db => renewSession(db, session, 3_600_000)],
-    ['find orphans', db => orphans(db, 100)],
     ['find jobs asked to be cancelled', db => cancelAsked(db)],
     ['cancel an idle job', db => cancelJob(db, newJobId(), 'no')],
     ['redrive', db => redrive(db, [newJobId(), newJobId()], 'channel')],
     ['look a job up', db => findJob(db, newJobId())],
     ['forget old attempts', db => forgetAttempts(db, 1_000, 100)],
-    ['forget ended sessions', db => forgetSessions(db, 1_000, 100)],
   ])('%s reads no job it does not need', async (_what, act) => {
-    const { db: recorded, onLiveTable } = recording(db)
+    const { db: recorded, onLiveTable, seen } = recording(db)
     await act(recorded)
-    expect(onLiveTable.length, 'the statement touches the live table').toBeGreaterThan(0)
+    expect(onLiveTable.length + seen.functions, 'the statement touches the live table').toBeGreaterThan(0)
+    expect(seen.pages).toBeLessThan(FEW_PAGES)
     expect(onLiveTable.filter(node => node['Node Type'] === 'Seq Scan')).toEqual([])
     expect(onLiveTable.filter(node => rowsLookedAt(node) > FEW)).toEqual([])
     expect((await db.query<{ columns: number }>(ANALYZED))[0], 'still never analyzed').toEqual({ columns: 0 })

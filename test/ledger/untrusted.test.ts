@@ -11,7 +11,8 @@ import { getDeadLetter, listDeadLetters } from '../../src/ledger/dead-letter.js'
 import { annotate, markFailed } from '../../src/ledger/dead-letter-change.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
 import { findJob, saveProgress, waitingIn } from '../../src/ledger/job.js'
-import { ensureQueues, pauseQueue, queueSettings, queueStatistics, setQueuePolicy } from '../../src/ledger/queue.js'
+import { newestPolicies, setPolicy } from '../../src/ledger/policy.js'
+import { ensureQueues, pauseQueue, queueSettings, queueStatistics } from '../../src/ledger/queue.js'
 import { settle } from '../../src/ledger/settle.js'
 import { beforeFirst, DATABASES } from '../support/databases.js'
 import { aFailure, aJob, aSession, buried, completed, retried, take } from '../support/story.js'
@@ -99,8 +100,10 @@ describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open 
 
   it.each(NASTY)('%s: as what people write about queues, jobs and in the audit', async (_what, text) => {
     await pauseQueue(db, text, text)
-    await setQueuePolicy(db, text, { [text]: text })
-    expect(await queueSettings(db, [text])).toMatchObject([{ name: text, paused: true, policy: { [text]: text } }])
+    expect(await queueSettings(db, [text])).toMatchObject([{ name: text, paused: true, pausedBy: text }])
+    const target = { scope: 'job', target: text } as const
+    await setPolicy(db, target, { policy: { [text]: text }, setBy: text, reason: text })
+    expect(await newestPolicies(db, [target])).toMatchObject([{ policy: { [text]: text }, setBy: text, reason: text }])
     const job = aJob({ queue: text, name: text })
     await enqueue(db, [job], null)
     expect(await cancelJob(db, job.id, text)).toBe('cancelled')

@@ -175,7 +175,12 @@ describe.each(DATABASES.filter(({ kind }) => kind === 'memory' || kind === 'serv
   it('queue_recovery_runs has each run with its duration; a paused queue shows', async () => {
     const run = await startRun(db, 'demand', 'worker-1')
     clock.advance(250)
-    await finishRun(db, run?.id ?? '', { rescued: 1, promoted: 2, buried: 3, cleaned: 4, expired: 5 }, 'half done')
+    await finishRun(
+      db,
+      run?.id ?? '',
+      { rescued: 1, promoted: 2, buried: 3, triaged: 0, cleaned: 4, expired: 5 },
+      'half done',
+    )
     const [row] = await read('queue_recovery_runs')
     expect(row).toMatchObject({
       cause: 'demand',

@@ -100,6 +100,18 @@ describe.each(LIBRARIES)('enqueue on $name', ({ kind }) => {
     expect(await redrive.enqueueMany(job, [])).toEqual([])
   })
 
+  it('refuses a batch in which a payload stands by itself, and stores nothing of it', async () => {
+    const { redrive } = library
+    const job = defineJob<unknown>({ name: 'bare', queue: 'bare items' })
+    const items = [{ payload: { n: 1 } }, { n: 2 }] as unknown as { payload: unknown }[]
+    await expect(redrive.enqueueMany(job, items)).rejects.toMatchObject({
+      code: 'SETTING_INVALID',
+      message: 'Item 1 of enqueueMany is "without a payload"; it must be { payload, options? }',
+    })
+    const found = await redrive.operator.queues.statistics()
+    expect(found.find(({ queue }) => queue === job.queue)?.waiting ?? 0).toBe(0)
+  })
+
   it('enqueues all of many or none: one payload that does not fit leaves nothing behind', async () => {
     const { redrive } = library
     const job = defineJob({ name: 'all', queue: 'all or none', schema: z.object({ to: z.email() }) })

@@ -12,7 +12,7 @@ import { markFailed } from '../../src/ledger/dead-letter-change.js'
 import { promote } from '../../src/ledger/promote.js'
 import { pauseQueue, resumeQueue } from '../../src/ledger/queue.js'
 import { redrive } from '../../src/ledger/redrive.js'
-import { lapseSessions, renewSession } from '../../src/ledger/session.js'
+import { lapseSessions, renewSession, sessionsToSearch } from '../../src/ledger/session.js'
 import { decide } from '../../src/policy/decide.js'
 import { EVERY_END } from '../support/settlements.js'
 import { aFailure } from '../support/story.js'
@@ -160,7 +160,7 @@ const rescue = fc.constant(
     'rescue',
     model => model.orphans().length > 0,
     async (model, world) => {
-      const found = await orphans(world.db, MANY)
+      const found = await orphans(world.db, await sessionsToSearch(world.db), MANY)
       expect(found.map(({ id }) => id).toSorted()).toEqual(
         model
           .orphans()

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { orphans } from '../../src/ledger/claim.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
 import { findJob } from '../../src/ledger/job.js'
-import { lapseSessions } from '../../src/ledger/session.js'
+import { lapseSessions, sessionsToSearch } from '../../src/ledger/session.js'
 import { settle } from '../../src/ledger/settle.js'
 import { EMBEDDED_AND_SERVER } from '../support/ledger-state.js'
 import { completed, lost, retried } from '../support/settlements.js'
@@ -25,7 +25,7 @@ describe.each(EMBEDDED_AND_SERVER)('pitfall 1: a late "complete" closes nobody e
     await lapseSessions(db)
     await settle(
       db,
-      (await orphans(db, 10)).map(orphan => lost(orphan)),
+      (await orphans(db, await sessionsToSearch(db), 10)).map(orphan => lost(orphan)),
       '16',
     )
     const running = await take(db, await aSession(db, LEASE_MS))

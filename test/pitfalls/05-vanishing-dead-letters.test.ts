@@ -39,6 +39,6 @@ describe.each(EMBEDDED_AND_SERVER)('pitfall 5: dead letters do not vanish ($name
     clock.advance(366 * 86_400_000)
     for (const clean of [expireDeadLetters, forgetAttempts, forgetSessions, forgetRuns]) await clean(db, 0, 1_000)
     await dropHistory(db, 0, 1_000)
-    expect(await countDeadLetters(db, { status: 'pending' }, MANY * 2)).toBe(MANY)
+    expect(await countDeadLetters(db, { status: 'pending' }, MANY * 2)).toEqual({ value: MANY, exact: true })
   })
 })

@@ -27,8 +27,11 @@ describe('pitfalls 11 and 12: rows of what is over make claims slow', () => {
 
   it('pitfall 12: a failed job that waits for its retry is not in the claim index', async () => {
     const { db } = await openRuntime()
-    const text = `SELECT pg_get_indexdef('redrive.job_claimable'::regclass) AS definition`
-    const [row] = await db.query<{ definition: string }>({ text })
-    expect(row?.definition).toMatch(/WHERE \(state = 'waiting'::\S*job_state\)/)
+    const text = `SELECT pg_get_indexdef('redrive.job_claimable'::regclass) AS definition,
+      (SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'job_in_line'
+       AND conrelid = 'redrive.job'::regclass) AS in_line`
+    const [row] = await db.query<{ definition: string; in_line: string }>({ text })
+    expect(row?.definition).toMatch(/WHERE in_line$/)
+    expect(row?.in_line).toMatch(/in_line = \(state = ANY \(ARRAY\['waiting'::\S*, 'active'::\S*\]\)\)/)
   })
 })

@@ -7,7 +7,7 @@ import { orphans } from '../../src/ledger/claim.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
 import { findJob } from '../../src/ledger/job.js'
 import { promote } from '../../src/ledger/promote.js'
-import { lapseSessions, renewSession } from '../../src/ledger/session.js'
+import { lapseSessions, renewSession, sessionsToSearch } from '../../src/ledger/session.js'
 import { settle } from '../../src/ledger/settle.js'
 import { EMBEDDED_AND_SERVER } from '../support/ledger-state.js'
 import { givenBack, held, interrupted, lost, retried, snoozed } from '../support/settlements.js'
@@ -62,7 +62,7 @@ describe.each(EMBEDDED_AND_SERVER)('pitfall 14: only attempts count as attempts 
       await lapseSessions(db)
       await settle(
         db,
-        (await orphans(db, 10)).map(orphan => lost(orphan)),
+        (await orphans(db, await sessionsToSearch(db), 10)).map(orphan => lost(orphan)),
         '16',
       )
     }

@@ -14,6 +14,7 @@ const BOUNDED_OTHERWISE: readonly [RegExp, string][] = [
   [/redrive\.recovery_run/, 'one row, or a month of runs'],
   [/ensure_history_day|drop_history_before/, 'whole partitions'],
   [/redrive\.tally/, 'rows are counts: one for each queue, day and settling lane'],
+  [/redrive\.make_groups\(/, 'it takes its limit'],
   [/FROM redrive\.queue\s+WHERE/, 'the settings of queues'],
 ]
 
@@ -52,9 +53,9 @@ describe('pitfall 19: maintenance queries too big for an ill database', () => {
     clock.now = '2030-01-01T00:00:00Z'
     await ensureHistoryDays(db, 1)
     await db.query({
-      text: `INSERT INTO redrive.dead_letter (id, died_at, updated_at, resolved_at, job_created_at, total_attempts, lost,
-               redrives, job_priority, status, outcome, kind, queue, name, payload, reason, because, error_type, message, fingerprint)
-             SELECT gen_random_uuid(), t, t, t, t, 1, 0, 0, 5, 'recovered', 'failed', 'transient', 'mail', 'send', '{}', 'r', 'b', 'E', 'm', 'f'
+      text: `INSERT INTO redrive.dead_letter (id, lease, died_at, updated_at, resolved_at, job_created_at, total_attempts, lost,
+               redrives, job_priority, status, outcome, kind, queue, name, payload, reason, message, fingerprint)
+             SELECT gen_random_uuid(), 1, t, t, t, t, 1, 0, 0, 5, 'recovered', 'failed', 'transient', 'mail', 'send', '{}', 'r', 'm', 'f'
              FROM (SELECT timestamptz '2029-01-01' AS t) clock, generate_series(1, 2500)`,
     })
     const recovery = new Recovery(runtime, { intervalMs: 1_000, retention: DEFAULT_RETENTION, worker: 'w' })

@@ -1,7 +1,7 @@
 // How an attempt can end: by time, by verdict, by its result; and what a handler is given and may tell.
 import { describe, expect, it } from 'vitest'
 import { isRedriveError } from '../../src/domain/errors.js'
-import { setQueuePolicy } from '../../src/ledger/queue.js'
+import { setPolicy } from '../../src/ledger/policy.js'
 import { fixed, immediate } from '../../src/policy/backoff.js'
 import { defineJob, type Handler, type HandlerContext, type JobOptions } from '../../src/runtime/definition.js'
 import { bury, cancel, snooze } from '../../src/runtime/verdict.js'
@@ -205,7 +205,8 @@ describe('a handler', () => {
         throw new Error('busy')
       },
     })
-    await setQueuePolicy(moving.db, 'mail', { attempts: 2, backoff: { type: 'immediate' } })
+    const policy = { attempts: 2, backoff: { type: 'immediate' } }
+    await setPolicy(moving.db, { scope: 'queue', target: 'mail' }, { policy, setBy: 'ada' })
     const dead = moving.next('job.dead')
     const id = await moving.enqueue(job)
     moving.work([job])

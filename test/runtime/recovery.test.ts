@@ -6,13 +6,14 @@ import type { Database, Statement } from '../../src/ledger/database.js'
 import { getDeadLetter } from '../../src/ledger/dead-letter.js'
 import { markFailed } from '../../src/ledger/dead-letter-change.js'
 import { announceJobTypes } from '../../src/ledger/job-type.js'
-import { setQueuePolicy } from '../../src/ledger/queue.js'
+import { setPolicy } from '../../src/ledger/policy.js'
 import { recoveryStatistics, startRun } from '../../src/ledger/recovery-run.js'
 import { ensureHistoryDays } from '../../src/ledger/retention.js'
 import { openSession } from '../../src/ledger/session.js'
 import { settle } from '../../src/ledger/settle.js'
 import { defineJob } from '../../src/runtime/definition.js'
 import { DEFAULT_RETENTION } from '../../src/runtime/janitor.js'
+import { Policies } from '../../src/runtime/policies.js'
 import { Recovery } from '../../src/runtime/recovery.js'
 import type { Runtime } from '../../src/runtime/runtime.js'
 import { gate } from '../support/gate.js'
@@ -22,6 +23,8 @@ import { aFailure, buried, completed, retried } from '../support/story.js'
 const DAY_MS = 86_400_000
 const START = '2030-01-01T12:00:00Z'
 
+const MAIL = { scope: 'queue', target: 'mail' } as const
+const SEND = { scope: 'job', target: 'send' } as const
 const mail = defineJob({ name: 'send', queue: 'mail', handler: async () => null })
 
 async function story(change?: (runtime: Runtime) => Partial<Runtime>) {
@@ -86,7 +89,7 @@ describe('a recovery run', () => {
     const id = await enqueue(mail)
     await settle(db, [retried(await take(), 60_000, aFailure({ message: 'no answer' }))], '0')
     expect(await recovery.run()).toMatchObject({ buried: 0 })
-    await setQueuePolicy(db, 'mail', { attempts: 1 })
+    await setPolicy(db, MAIL, { policy: { attempts: 1 }, setBy: 'ada' })
     expect(await recovery.run()).toMatchObject({ buried: 1 })
     expect(await see(id)).toMatchObject({ state: 'dead', reason: 'transient (HTTP status 503): attempt 1 of 1' })
     expect(await getDeadLetter(db, id)).toMatchObject({ message: 'no answer', totalAttempts: 1, kind: 'transient' })
@@ -94,23 +97,60 @@ describe('a recovery run', () => {
 
   it('ends what is exhausted by the policy that its own workers announced, without its code', async () => {
     const { recovery, take, db, enqueue, see } = await story()
-    await announceJobTypes(db, [{ queue: 'mail', name: 'send', service: null, policy: { deadLetter: false } }])
+    await announceJobTypes(db, [
+      { queue: 'mail', name: 'send', service: null, policy: { deadLetter: false }, settings: {} },
+    ])
     const id = await enqueue(mail)
     await settle(db, [retried(await take(), 60_000)], '0')
-    await setQueuePolicy(db, 'mail', { attempts: 1 })
+    await setPolicy(db, MAIL, { policy: { attempts: 1 }, setBy: 'ada' })
     expect(await recovery.run()).toMatchObject({ buried: 0 })
     const reason = 'transient (HTTP status 503): attempt 1 of 1; dead letters are off'
     expect(await see(id)).toMatchObject({ state: 'cancelled', reason })
   })
 
+  it('decides by the policy of the job name, which beats that of its queue', async () => {
+    const { recovery, take, db, enqueue, see } = await story()
+    const id = await enqueue(mail)
+    await settle(db, [retried(await take(), 60_000)], '0')
+    await setPolicy(db, MAIL, { policy: { attempts: 1 }, setBy: 'ada' })
+    await setPolicy(db, SEND, { policy: { attempts: 2 }, setBy: 'ada' })
+    expect(await recovery.run()).toMatchObject({ buried: 0 })
+    await setPolicy(db, SEND, { policy: { attempts: 1 }, setBy: 'ada' })
+    await setPolicy(db, MAIL, { policy: { attempts: 9 }, setBy: 'ada' })
+    expect(await recovery.run()).toMatchObject({ buried: 1 })
+    expect(await see(id)).toMatchObject({ state: 'dead', reason: 'transient (HTTP status 503): attempt 1 of 1' })
+  })
+
+  it('buries what waits to retry a kind that is not retried any more, and nothing else', async () => {
+    const { recovery, take, db, enqueue, see } = await story()
+    const [busy, down] = [await enqueue(mail), await enqueue(mail)]
+    await settle(db, [retried(await take(), 60_000)], '0')
+    await settle(db, [retried(await take(), 60_000, aFailure({ kind: 'network', because: 'ECONNRESET' }))], '0')
+    await setPolicy(db, SEND, { policy: { retryKinds: { network: false } }, setBy: 'ada' })
+    expect(await recovery.run()).toMatchObject({ buried: 1 })
+    expect((await see(busy)).state).toBe('retrying')
+    const reason = 'network (ECONNRESET): failures of this kind are not retried'
+    expect(await see(down)).toMatchObject({ state: 'dead', reason })
+  })
+
+  it('decides by the settings of the workers, not by its own', async () => {
+    const { recovery, take, db, enqueue, see, clock } = await story(() => ({ policies: new Policies({ attempts: 9 }) }))
+    await announceJobTypes(db, [{ queue: 'mail', name: 'send', service: null, policy: {}, settings: { attempts: 1 } }])
+    const id = await enqueue(mail)
+    await take()
+    clock.advance(15_001)
+    expect(await recovery.run()).toMatchObject({ rescued: 1, buried: 1 })
+    expect((await see(id)).reason).toContain('attempt 1 of 1')
+  })
+
   it("forgets a queue's policy that was taken away again", async () => {
     const { recovery, take, db, enqueue, see, clock } = await story()
-    await setQueuePolicy(db, 'mail', { attempts: 1 })
+    await setPolicy(db, MAIL, { policy: { attempts: 1 }, setBy: 'ada' })
     await enqueue(mail)
     await take()
     clock.advance(15_001)
     expect(await recovery.run()).toMatchObject({ rescued: 1, buried: 1 })
-    await setQueuePolicy(db, 'mail', null)
+    await setPolicy(db, MAIL, { policy: null, setBy: 'ada' })
     const id = await enqueue(mail)
     await take()
     clock.advance(15_001)

@@ -6,12 +6,12 @@
 //
 // A test that needs a server which is not there is skipped, and the skip says why. Vitest can skip from a test or a
 // `beforeEach`, not from a `beforeAll`: for a ledger that several tests share there is `beforeFirst`.
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
-import { afterAll, beforeEach, TestRunner } from 'vitest'
+import { afterAll, beforeEach, inject, TestRunner } from 'vitest'
 import { services } from '../../scripts/services.mjs'
 import type { Database } from '../../src/ledger/database.js'
 import { openPg, type PgOptions } from '../../src/ledger/databases/pg.js'
@@ -132,8 +132,12 @@ let inMemory: Promise<PGlite> | undefined
 let schemas = 0
 const freshSchema = () => `ledger_${process.pid}_${++schemas}`
 
+async function copyOfSnapshot(): Promise<PGlite> {
+  return PGlite.create({ loadDataDir: new Blob([await readFile(inject('embeddedSnapshot'))]) })
+}
+
 async function inSharedMemory(clock: TestClock): Promise<Opened> {
-  inMemory ??= PGlite.create()
+  inMemory ??= copyOfSnapshot()
   const pglite = await inMemory
   const options = { schema: freshSchema(), now: () => clock.now }
   return {

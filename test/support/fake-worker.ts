@@ -2,6 +2,7 @@
 // such as never to answer.
 import type { ClaimedJob } from '../../src/domain/job.js'
 import type { Database, Statement } from '../../src/ledger/database.js'
+import { Services } from '../../src/runtime/breaker-sync.js'
 import { defineJob, type Handler } from '../../src/runtime/definition.js'
 import { Policies } from '../../src/runtime/policies.js'
 import { Worker } from '../../src/runtime/worker.js'
@@ -68,13 +69,11 @@ export function pretendWorker(handler: Handler<unknown, unknown>, leaseMs = 15_0
     settle: async () => [],
     close: async () => {},
   } as unknown as PostgresTransport
+  const parts = { db, transport, clock, random: () => 0.5, announce }
   const worker = new Worker(
     {
-      db,
-      transport,
-      clock,
-      random: () => 0.5,
-      announce,
+      ...parts,
+      services: new Services(parts),
       policies: new Policies({}),
       logFor: jobLog(silent),
       onDeferred: () => {},

@@ -5,7 +5,20 @@ import { DATABASES } from './databases.js'
 /** One of each sort, for rules that live in the SQL: on disk or in another schema it is the same SQL. */
 export const EMBEDDED_AND_SERVER = DATABASES.filter(({ kind }) => kind === 'memory' || kind === 'server-schema')
 
-const TABLES = ['job', 'finished_job', 'dead_letter', 'attempt', 'tally', 'queue', 'session', 'audit'] as const
+const TABLES = [
+  'job',
+  'finished_job',
+  'dead_letter',
+  'attempt',
+  'tally',
+  'queue',
+  'session',
+  'audit',
+  'failure_tally',
+  'failure_group',
+  'triage_rule',
+  'triage_progress',
+] as const
 
 export type Table = (typeof TABLES)[number]
 

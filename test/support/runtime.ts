@@ -6,6 +6,7 @@ import type { EventName, Events } from '../../src/domain/event.js'
 import type { JobId } from '../../src/domain/ids.js'
 import { type Attempt, attemptsOf } from '../../src/ledger/attempt.js'
 import { findJob, type JobView } from '../../src/ledger/job.js'
+import { Services } from '../../src/runtime/breaker-sync.js'
 import type { AnyJobDefinition } from '../../src/runtime/definition.js'
 import { Policies } from '../../src/runtime/policies.js'
 import { type EnqueueOptions, newJob } from '../../src/runtime/producer.js'
@@ -44,17 +45,16 @@ export function move(
   change: (runtime: Runtime) => Partial<Runtime> = () => ({}),
 ): Omit<Moving, keyof FreshDatabase> {
   const { announce, on } = createEmitter()
+  const needed = { db, transport: postgresTransport(db), clock: systemClock, random: systemRandom, announce }
   const usual: Runtime = {
-    db,
-    transport: postgresTransport(db),
-    clock: systemClock,
-    random: systemRandom,
-    announce,
+    ...needed,
+    services: new Services(needed),
     policies: new Policies({}),
     logFor: jobLog(silent),
     onDeferred: () => {},
   }
-  const runtime = { ...usual, ...change(usual) }
+  const changed = change(usual)
+  const runtime: Runtime = { ...usual, services: new Services({ ...usual, ...changed }), ...changed }
   return {
     runtime,
     on,
@@ -74,6 +74,7 @@ export function move(
       onTestFinished(async () => {
         await worker.stop({ graceMs: 0 })
         await due.stop()
+        await runtime.services.stop()
         await runtime.transport.close()
       })
       return worker

@@ -6,11 +6,12 @@ import type { Json } from '../../src/domain/json.js'
 import type { Settlement } from '../../src/domain/settlement.js'
 import { aFailure } from './story.js'
 
-type Claim = Pick<ClaimedJob, 'id' | 'lease'>
+type Claim = Pick<ClaimedJob, 'id' | 'lease' | 'receipt'>
 
-const end = ({ id, lease }: Claim, rest: Pick<Settlement, 'outcome' | 'decision'>): Settlement => ({
+const end = ({ id, lease, receipt }: Claim, rest: Pick<Settlement, 'outcome' | 'decision'>): Settlement => ({
   id,
   lease,
+  receipt,
   ...rest,
 })
 

@@ -43,11 +43,12 @@ export const aFailure = (failure: Partial<Failure> = {}): Failure => ({
 export const take = (db: Database, session: SessionId, limit = 1_000, queue = 'mail', name = 'send') =>
   claim(db, session, [{ queue, name, limit }], limit)
 
-type Held = Pick<ClaimedJob, 'id' | 'lease'>
+type Held = Pick<ClaimedJob, 'id' | 'lease' | 'receipt'>
 
-export const ended = ({ id, lease }: Held, outcome: Outcome, decision: Decision): Settlement => ({
+export const ended = ({ id, lease, receipt }: Held, outcome: Outcome, decision: Decision): Settlement => ({
   id,
   lease,
+  receipt,
   outcome,
   decision,
 })

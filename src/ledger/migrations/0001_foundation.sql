@@ -14,29 +14,29 @@ CREATE TYPE redrive.decision AS ENUM ('complete', 'retry', 'hold', 'bury', 'canc
 
 CREATE TYPE redrive.recovery_status AS ENUM ('pending', 'redriving', 'recovered', 'permanently_failed');
 
--- A place in line. Given again when a delayed job becomes due, so that the line is the order of becoming due.
+-- Counts those who join a line: a job's place in line is its priority and then this. Given again when a delayed job
+-- becomes due, so that the line is the order of becoming due.
 CREATE SEQUENCE redrive.job_seq;
 
 -- Lease tokens: one a claim, never repeated (invariant 2).
 CREATE SEQUENCE redrive.lease_seq;
 
 CREATE TABLE redrive.queue (
-  name           text COLLATE "C" PRIMARY KEY,
-  paused_at      timestamptz,
-  paused_by      text,
-  policy         json,
-  policy_version integer     NOT NULL DEFAULT 0,
-  created_at     timestamptz NOT NULL DEFAULT now(),
-  updated_at     timestamptz NOT NULL DEFAULT now()
+  name       text COLLATE "C" PRIMARY KEY,
+  paused_at  timestamptz,
+  paused_by  text,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now()
 );
 
--- What the code says about each job name of a queue, as its workers last announced it: so that a process which does
--- not know the job (a rescuer, an operator) decides by the same policy.
+-- What the code says about each job name of a queue, as its workers last announced it, with the settings of their
+-- process: so that another one which does not know the job (a rescuer, an operator) decides by the same policy.
 CREATE TABLE redrive.job_type (
   queue        text COLLATE "C" NOT NULL,
   name         text COLLATE "C" NOT NULL,
   service      text,
   policy       json        NOT NULL,
+  settings     json        NOT NULL,
   announced_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (queue, name)
 );
@@ -55,12 +55,18 @@ CREATE TABLE redrive.session (
   expires_at timestamptz NOT NULL,
   ended_at   timestamptz,
   ended_by   text,
+  -- When somebody last looked for jobs that it left behind; cleared when none was left and no late claim could come.
+  searched_at timestamptz,
+  cleared_at timestamptz,
+  CONSTRAINT session_cleared CHECK (cleared_at IS NULL OR ended_at IS NOT NULL),
   CONSTRAINT session_end CHECK ((ended_at IS NULL) = (ended_by IS NULL)),
   CONSTRAINT session_ended_by CHECK (ended_by IN ('stopped', 'lapsed'))
 );
 CREATE INDEX session_open ON redrive.session (expires_at) WHERE ended_at IS NULL;
+CREATE INDEX session_to_clear ON redrive.session (ended_at) WHERE ended_at IS NOT NULL AND cleared_at IS NULL;
 
--- Live jobs: only what will still run. Finished and dead jobs leave it (invariant 7).
+-- Live jobs: only what will still run. Finished and dead jobs leave it (invariant 7). A claim changes no column that an
+-- index knows, and finds room on the row's own page: it touches no index at all (docs/decisions/0009).
 CREATE TABLE redrive.job (
   id                  uuid PRIMARY KEY,
   seq                 bigint            NOT NULL DEFAULT nextval('redrive.job_seq'),
@@ -79,6 +85,7 @@ CREATE TABLE redrive.job (
   max_attempts        smallint,
   priority            smallint          NOT NULL DEFAULT 5,
   started             boolean           NOT NULL DEFAULT false,
+  in_line             boolean           NOT NULL DEFAULT true,
   state               redrive.job_state NOT NULL,
   queue               text COLLATE "C"  NOT NULL,
   name                text COLLATE "C"  NOT NULL,
@@ -91,17 +98,24 @@ CREATE TABLE redrive.job (
   progress            json,
   cancel_requested_at timestamptz,
   cancel_reason       text,
+  -- Which rate limit and key it is, or was last, held for (0004_rate_limits.sql).
+  held_by             text COLLATE "C",
+  -- The cause of its last failure: which group it waits in.
+  fingerprint         text COLLATE "C",
+  -- The higher priority first, then who came first; the same measure in every lane.
+  line                bigint            NOT NULL GENERATED ALWAYS AS (((10 - priority)::bigint << 56) | seq) STORED,
   CONSTRAINT job_is_live CHECK (state IN ('scheduled', 'waiting', 'active', 'retrying', 'held')),
+  CONSTRAINT job_in_line CHECK (in_line = (state IN ('waiting', 'active'))),
   CONSTRAINT job_leased_while_active CHECK
     ((state = 'active') = (lease IS NOT NULL AND session_id IS NOT NULL AND claimed_at IS NOT NULL)),
   CONSTRAINT job_lease_goes_with_state CHECK (state = 'active' OR (lease IS NULL AND session_id IS NULL)),
   CONSTRAINT job_counters CHECK (attempt >= 0 AND snoozes >= 0 AND holds >= 0 AND interruptions >= 0 AND lost >= 0),
   CONSTRAINT job_priority CHECK (priority BETWEEN 0 AND 10)
-) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+) WITH (fillfactor = 45, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
-CREATE INDEX job_claimable ON redrive.job (queue, name, priority DESC, seq) WHERE state = 'waiting';
-CREATE INDEX job_due ON redrive.job (run_at, seq) WHERE state IN ('scheduled', 'retrying', 'held');
-CREATE UNIQUE INDEX job_lease ON redrive.job (lease) WHERE state = 'active';
+CREATE INDEX job_claimable ON redrive.job (queue, name, line) WHERE in_line;
+CREATE INDEX job_due ON redrive.job (run_at, seq) WHERE NOT in_line;
+CREATE INDEX job_by_fingerprint ON redrive.job (fingerprint) WHERE NOT in_line AND fingerprint IS NOT NULL;
 CREATE INDEX job_cancel_requested ON redrive.job (cancel_requested_at) WHERE cancel_requested_at IS NOT NULL;
 CREATE UNIQUE INDEX job_unique_key ON redrive.job (queue, unique_key) WHERE unique_key IS NOT NULL;
 
@@ -172,10 +186,12 @@ CREATE TABLE redrive.attempt (
 );
 CREATE INDEX attempt_time ON redrive.attempt (finished_at);
 
--- Jobs that will not run again by themselves, with all a person needs to decide. The id is the job's own.
+-- Jobs that will not run again by themselves, with all a person needs to decide. The id is the job's own. The stack and
+-- the rest of the error are those of the attempt it died of (`lease`), which is kept as long as its dead letter.
 CREATE TABLE redrive.dead_letter (
   id                uuid PRIMARY KEY,
   seq               bigint                  NOT NULL DEFAULT nextval('redrive.job_seq'),
+  lease             bigint                  NOT NULL,
   died_at           timestamptz             NOT NULL,
   updated_at        timestamptz             NOT NULL,
   redriven_at       timestamptz,
@@ -196,12 +212,7 @@ CREATE TABLE redrive.dead_letter (
   name              text COLLATE "C"        NOT NULL,
   payload           json                    NOT NULL,
   reason            text                    NOT NULL,
-  because           text                    NOT NULL,
-  error_type        text                    NOT NULL,
-  error_code        text,
   message           text                    NOT NULL,
-  stack             text,
-  causes            json,
   fingerprint       text COLLATE "C"        NOT NULL,
   service           text COLLATE "C",
   unique_key        text COLLATE "C",
@@ -211,18 +222,23 @@ CREATE TABLE redrive.dead_letter (
   notes             text,
   assigned_to       text COLLATE "C",
   resolution        text,
+  -- How often each triage rule did something about it, and when the rules should look at it again (0006_triage.sql).
+  triaged           jsonb,
+  triage_at         timestamptz,
   CONSTRAINT dead_letter_resolved CHECK ((resolved_at IS NOT NULL) = (status IN ('recovered', 'permanently_failed'))),
   CONSTRAINT dead_letter_priority CHECK (priority BETWEEN 0 AND 10)
 );
-CREATE INDEX dead_letter_by_status ON redrive.dead_letter (status, seq);
-CREATE INDEX dead_letter_by_seq ON redrive.dead_letter (seq);
-CREATE INDEX dead_letter_by_queue ON redrive.dead_letter (queue, seq);
-CREATE INDEX dead_letter_counts ON redrive.dead_letter (queue, status, kind);
-CREATE INDEX dead_letter_by_kind ON redrive.dead_letter (kind, seq);
-CREATE INDEX dead_letter_by_fingerprint ON redrive.dead_letter (fingerprint, seq);
-CREATE INDEX dead_letter_by_service ON redrive.dead_letter (service, seq) WHERE service IS NOT NULL;
-CREATE INDEX dead_letter_by_assigned_to ON redrive.dead_letter (assigned_to, seq) WHERE assigned_to IS NOT NULL;
+-- Each death pays for each index. They end in the order of the desk, newest death first, so that a page and a range of
+-- time are read in order; a status, or a kind, that is not asked for is merged (ledger/dead-letter-search.ts).
+CREATE INDEX dead_letter_by_status ON redrive.dead_letter (status, kind, died_at, seq);
+CREATE INDEX dead_letter_by_queue ON redrive.dead_letter (queue, status, died_at, seq);
+CREATE INDEX dead_letter_by_name ON redrive.dead_letter (name, status, died_at, seq);
+CREATE INDEX dead_letter_by_fingerprint ON redrive.dead_letter (fingerprint, status, died_at, seq);
+CREATE INDEX dead_letter_by_service ON redrive.dead_letter (service, status, died_at, seq) WHERE service IS NOT NULL;
+CREATE INDEX dead_letter_by_assigned_to ON redrive.dead_letter (assigned_to, status, died_at, seq) WHERE assigned_to IS NOT NULL;
 CREATE INDEX dead_letter_by_resolved ON redrive.dead_letter (resolved_at) WHERE resolved_at IS NOT NULL;
+CREATE INDEX dead_letter_to_triage ON redrive.dead_letter (triage_at) WHERE triage_at IS NOT NULL;
+CREATE INDEX dead_letter_counts ON redrive.dead_letter (queue, status, kind);
 
 -- Counts of what ended, so that statistics never count history. Each settling lane adds to rows of its own
 -- (`shard`), so that no two ever wait for one row; the janitor folds those of ended sessions into shard 0.
@@ -248,6 +264,7 @@ CREATE TABLE redrive.recovery_run (
   rescued     integer     NOT NULL DEFAULT 0,
   promoted    integer     NOT NULL DEFAULT 0,
   buried      integer     NOT NULL DEFAULT 0,
+  triaged     integer     NOT NULL DEFAULT 0,
   cleaned     bigint      NOT NULL DEFAULT 0,
   expired     bigint      NOT NULL DEFAULT 0,
   error       text,
@@ -356,15 +373,18 @@ LEFT JOIN dead ON dead.queue = q.name;
 
 CREATE VIEW redrive.failed_jobs AS
 SELECT id, id AS job_id, name AS job_type, status::text AS status, total_attempts AS attempts, max_attempts,
-       message AS last_error, stack AS error_stacktrace, payload AS input_data, died_at AS created_at, updated_at
-FROM redrive.dead_letter;
+       message AS last_error,
+       (SELECT a.stack FROM redrive.attempt a WHERE a.job_id = d.id AND a.lease = d.lease) AS error_stacktrace,
+       payload AS input_data, died_at AS created_at, updated_at
+FROM redrive.dead_letter d;
 
 CREATE VIEW redrive.dead_letter_queue AS
 SELECT id, id AS original_job_id, queue AS original_queue_name, name AS original_job_name,
        payload AS original_job_data, reason AS failure_reason, kind::text AS failure_kind, message AS error_message,
-       stack AS error_stacktrace, total_attempts, status::text AS recovery_status, recovery_attempts,
-       notes AS admin_notes, assigned_to, priority, died_at AS created_at, updated_at, resolved_at
-FROM redrive.dead_letter;
+       (SELECT a.stack FROM redrive.attempt a WHERE a.job_id = d.id AND a.lease = d.lease) AS error_stacktrace,
+       total_attempts, status::text AS recovery_status, recovery_attempts, notes AS admin_notes, assigned_to, priority,
+       died_at AS created_at, updated_at, resolved_at
+FROM redrive.dead_letter d;
 
 CREATE VIEW redrive.queue_retry_log AS
 SELECT job_id, queue AS queue_name, number AS attempt_number, outcome::text AS outcome, kind::text AS kind,
@@ -374,5 +394,5 @@ FROM redrive.attempt;
 CREATE VIEW redrive.queue_recovery_runs AS
 SELECT id, cause, worker, status, started_at, finished_at,
        (extract(epoch FROM finished_at - started_at) * 1000)::bigint AS duration_ms,
-       rescued, promoted, buried, cleaned, expired, error
+       rescued, promoted, buried, triaged, cleaned, expired, error
 FROM redrive.recovery_run;

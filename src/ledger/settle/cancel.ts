@@ -1,6 +1,7 @@
 // Cancelled on purpose: into the history, with the reason. A dead letter it came back from is closed with it.
 import { sql } from '../database.js'
 import { FENCED, KEPT } from './complete.js'
+import { addToFailures } from './failures.js'
 import { RECORD_ATTEMPTS, RECORD_INPUT } from './record.js'
 import { addToTally } from './tally.js'
 
@@ -18,5 +19,5 @@ export const CANCEL = sql`
     SET status = 'permanently_failed', resolved_at = coalesce($2::timestamptz, now()),
         updated_at = coalesce($2::timestamptz, now()), resolution = 'its redriven job was cancelled'
     WHERE d.id = ANY (ARRAY(SELECT id FROM moved WHERE redrives > 0))
-  ), counted AS (${addToTally('moved', { cancelled: 'true' })})
+  ), counted AS (${addToTally('moved', { cancelled: 'true' })}), caused AS (${addToFailures('logged')})
   SELECT lease FROM moved`

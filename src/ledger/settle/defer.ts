@@ -5,28 +5,32 @@ import type { LiveState } from '../../domain/lifecycle.js'
 import type { Settlement } from '../../domain/settlement.js'
 import { sql } from '../database.js'
 import { FENCED } from './complete.js'
+import { addToFailures } from './failures.js'
 import { RECORD_ATTEMPTS, RECORD_INPUT, record } from './record.js'
 import { addToTally } from './tally.js'
 
 export const DEFER = sql`
   WITH input AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS t(${RECORD_INPUT}, state redrive.job_state, unlogged boolean,
-      refund integer, snoozes integer, holds integer, interruptions integer, lost smallint)
+      refund integer, snoozes integer, holds integer, interruptions integer, lost smallint, held_by text)
   ), held AS MATERIALIZED (
     SELECT j.* FROM redrive.job j WHERE ${FENCED} FOR UPDATE
   ), deferred AS (
     UPDATE redrive.job j
-    SET state = i.state, run_at = coalesce($2::timestamptz, now()) + coalesce(i.delay_ms, 0) * interval '1 millisecond',
+    SET state = i.state, in_line = i.state = 'waiting', run_at = coalesce($2::timestamptz, now()) + coalesce(i.delay_ms, 0) * interval '1 millisecond',
         attempt = j.attempt - i.refund, snoozes = j.snoozes + i.snoozes, holds = j.holds + i.holds,
         interruptions = j.interruptions + i.interruptions, lost = j.lost + i.lost,
-        lease = NULL, session_id = NULL, claimed_at = NULL, progress = NULL
+        lease = NULL, session_id = NULL, claimed_at = NULL, progress = NULL, held_by = i.held_by,
+        first_claimed_at = CASE WHEN i.unlogged AND j.attempt = i.refund THEN NULL ELSE j.first_claimed_at END,
+        fingerprint = coalesce(i.fingerprint, j.fingerprint)
     FROM input i
-    WHERE j.lease = i.lease AND j.state = 'active' AND j.lease = ANY (ARRAY(SELECT lease FROM held))
+    WHERE j.id = i.id AND j.lease = i.lease AND j.state = 'active' AND j.id = ANY (ARRAY(SELECT id FROM held))
     RETURNING i.lease, j.queue, j.state
   ), moved AS MATERIALIZED (
     SELECT held.*, i.outcome FROM held JOIN input i ON i.lease = held.lease WHERE i.unlogged IS NOT TRUE
   ), logged AS (${RECORD_ATTEMPTS}),
-  counted AS (${addToTally('moved', { failed: "outcome IN ('failed', 'timed_out', 'lost')" })})
+  counted AS (${addToTally('moved', { failed: "outcome IN ('failed', 'timed_out', 'lost')" })}),
+  caused AS (${addToFailures('logged')})
   SELECT lease, (
     SELECT count(pg_notify($6, queue)) FROM (SELECT DISTINCT queue FROM deferred WHERE state = 'waiting') due
     WHERE $6::text IS NOT NULL
@@ -41,11 +45,12 @@ export function deferRow(settlement: Settlement) {
     ...record(settlement),
     state: stateAfter(decision),
     unlogged: outcome.type === 'interrupted' && !outcome.started,
-    refund: decision.type === 'retry' ? 0 : 1,
+    refund: decision.type === 'retry' || (decision.type === 'hold' && decision.spent) ? 0 : 1,
     snoozes: decision.type === 'return' && decision.cause === 'snooze' ? 1 : 0,
     holds: decision.type === 'hold' ? 1 : 0,
     interruptions: decision.type === 'return' && decision.cause === 'interruption' ? 1 : 0,
     lost: outcome.type === 'lost' ? 1 : 0,
+    held_by: decision.type === 'hold' ? decision.heldBy : undefined,
   }
 }
 

@@ -4,6 +4,7 @@ import type { Failure } from '../../domain/failure.js'
 import { cap, LIMITS } from '../../domain/limits.js'
 import type { Outcome } from '../../domain/outcome.js'
 import type { Settlement } from '../../domain/settlement.js'
+import { FAILURE_RETURNED } from './failures.js'
 
 export const RECORD_INPUT = `
   id uuid, lease bigint, outcome redrive.attempt_outcome, decision redrive.decision, reason text,
@@ -19,11 +20,15 @@ export const RECORD_ATTEMPTS = `
     coalesce($2::timestamptz, now()) + i.delay_ms * interval '1 millisecond', i.delay_ms, m.session_id,
     i.http_status, i.retry_after_ms, i.outcome, i.decision, i.kind, m.queue, m.name, i.reason, i.because, i.error_type,
     i.error_code, i.message, i.stack, i.causes::json, coalesce(i.service, m.service), i.fingerprint
-  FROM moved m JOIN input i ON i.id = m.id AND i.lease IS NOT DISTINCT FROM m.lease`
+  FROM moved m JOIN input i ON i.id = m.id AND i.lease IS NOT DISTINCT FROM m.lease
+  RETURNING ${FAILURE_RETURNED}`
 
 const SHORT_CHARS = 500
 
 export const failureOf = (outcome: Outcome): Failure | undefined => ('failure' in outcome ? outcome.failure : undefined)
+
+/** One attempt's record, by the columns of RECORD_INPUT. */
+export type Recorded = ReturnType<typeof record>
 
 export function record({ id, lease, outcome, decision }: Settlement) {
   const failure = failureOf(outcome)

@@ -28,6 +28,10 @@ const REPLIES: Readonly<Record<string, readonly [Kind, string]>> = {
 }
 
 const OPENINGS = ['Channel closed', 'Connection closed', 'Connection closing', 'Handshake terminated']
+/** A handshake that was refused has its reply only in the text: `… by server: 403 (ACCESS-REFUSED) with …`. */
+const REPLY_IN_TEXT = /^.{1,40}: (\d{3}) \(/
+/** The connection or channel went while something was asked of it. */
+const ENDED = ['Channel ended', 'Heartbeat timeout', 'Expected ConnectionOpenOk; got <ConnectionClose']
 
 export const amqp: Source = ({ error, type, message, code }) => {
   const opening = OPENINGS.some(words => message.startsWith(words))
@@ -36,6 +40,10 @@ export const amqp: Source = ({ error, type, message, code }) => {
     return { kind: 'network', because: 'AMQP channel or connection closed' }
   const fromServer =
     opening || (typeof prop(error, 'classId') === 'number' && typeof prop(error, 'methodId') === 'number')
-  const reply = fromServer && code !== undefined ? REPLIES[code] : undefined
-  return reply && { kind: reply[0], because: `AMQP reply ${code} (${reply[1]})` }
+  const number = fromServer ? (code ?? REPLY_IN_TEXT.exec(message)?.[1]) : undefined
+  const reply = number !== undefined && Object.hasOwn(REPLIES, number) ? REPLIES[number] : undefined
+  if (reply) return { kind: reply[0], because: `AMQP reply ${number} (${reply[1]})` }
+  if (ENDED.some(words => message.startsWith(words)))
+    return { kind: 'network', because: 'AMQP channel or connection ended' }
+  return undefined
 }

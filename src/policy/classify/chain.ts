@@ -17,7 +17,7 @@ export function chainOf(error: unknown): Link {
   function link(error: unknown): Link {
     seen.add(error)
     const facts = factsOf(error)
-    const cause = follow(prop(error, 'cause'))
+    const cause = follow(causeOf(error))
     const members = membersOf(error, facts).flatMap(member => follow(member) ?? [])
     return { facts, members, ...(cause && { cause }) }
   }
@@ -31,11 +31,25 @@ export function chainOf(error: unknown): Link {
   return link(error)
 }
 
+/** Where libraries without `cause` keep it: Sequelize, TypeORM, GraphQL, node-redis, SuppressedError, settled promises. */
+const OTHER_NAMES = ['original', 'originalError', 'driverError', 'innerError', 'error', 'reason']
+
+function causeOf(error: unknown): unknown {
+  const cause = prop(error, 'cause')
+  if (cause !== undefined && cause !== null) return cause
+  // An object that is no error may be an answer's body: what it calls its error is one, whatever its shape.
+  const plain = isObject(error) && !isErrorLike(error)
+  return OTHER_NAMES.map(name => prop(error, name)).find(inner => isErrorLike(inner) || (plain && isPlain(inner)))
+}
+
+const isErrorLike = (value: unknown): boolean => typeof prop(value, 'stack') === 'string'
+const isPlain = (value: unknown): boolean => isObject(value) && typeof value !== 'function'
+
 /** Other libraries keep plain data in `errors` too: beside a real AggregateError, only errors count. */
 function membersOf(error: unknown, facts: Facts): readonly unknown[] {
-  const members = items(prop(error, 'errors'), LIMITS.causes) ?? []
+  const members = items(error, LIMITS.causes) ?? items(prop(error, 'errors'), LIMITS.causes) ?? []
   if (facts.type === 'AggregateError') return members
-  return members.filter(member => typeof prop(member, 'stack') === 'string')
+  return members.filter(isErrorLike)
 }
 
 /** Every error of the tree, outermost first. */

@@ -48,14 +48,27 @@ function messageOf(error: unknown): string {
 
 const isErrorLike = (error: object): boolean => typeof prop(error, 'stack') === 'string'
 
+const MOST_FIELDS = 20
+const LONGEST_FIELD = 500
+
 /** A thrown object without a message shows its plain fields, a few of them. */
 function describe(error: object): string {
-  const keys = (attempt(() => Object.keys(error)) ?? []).slice(0, 20)
+  const keys = keysOf(error).slice(0, MOST_FIELDS)
   const fields = keys.flatMap(key => {
-    const value = prop(error, key)
-    return isObject(value) || value === undefined ? [] : [`${key}: ${attempt(() => String(value)) ?? '?'}`]
+    const found = prop(error, key)
+    // An answer's body keeps its message inside: { error: { message: '…' } }
+    const value = isObject(found) ? textProp(found, 'message') : found
+    if (value === undefined) return []
+    return [`${cap(key, LONGEST_FIELD)}: ${cap(attempt(() => String(value)) ?? '?', LONGEST_FIELD)}`]
   })
   return fields.length === 0 ? '' : `{ ${fields.join(', ')} }`
+}
+
+/** Of a list only the first: the keys of a large buffer would fill the memory. */
+function keysOf(error: object): readonly string[] {
+  const isList = attempt(() => Array.isArray(error) || ArrayBuffer.isView(error)) ?? false
+  if (isList) return Array.from({ length: MOST_FIELDS }, (_, index) => String(index))
+  return attempt(() => Object.keys(error)) ?? []
 }
 
 function codeOf(error: unknown): string | undefined {
@@ -96,6 +109,7 @@ export function asStatus(value: unknown): number | undefined {
 function stackOf(error: unknown, whole: string, message: string): string | undefined {
   const stack = textProp(error, 'stack')
   if (stack === undefined) return undefined
+  if (message === whole) return cap(stack, LIMITS.stackChars)
   const start = whole === '' ? -1 : stack.slice(0, 400).indexOf(whole.slice(0, 100))
   const starts = start >= 0 && stack.startsWith(whole, start)
   const trimmed = starts ? stack.slice(0, start) + message + stack.slice(start + whole.length) : stack

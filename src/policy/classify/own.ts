@@ -26,6 +26,7 @@ export const CODE_KINDS: Readonly<Record<ErrorCode, Kind>> = {
   NOT_CANCELLABLE: 'permanent',
   UNIQUE_KEY_TAKEN: 'transient',
   UNIQUE_KEY_CONTENDED: 'transient',
+  VERSION_CONFLICT: 'transient',
   FILTER_REQUIRED: 'validation',
   // It may be starting, on this worker or on another.
   HANDLER_MISSING: 'transient',
@@ -34,8 +35,21 @@ export const CODE_KINDS: Readonly<Record<ErrorCode, Kind>> = {
   LEASE_LOST: 'transient',
   TIMED_OUT: 'transient',
   SHUTTING_DOWN: 'transient',
+  SERVICE_HELD: 'transient',
   CANCELLED: 'permanent',
   CANCEL_REQUESTED: 'permanent',
+  REQUEST_INVALID: 'validation',
+  UNAUTHENTICATED: 'authentication',
+  FORBIDDEN: 'authentication',
+  THROTTLED: 'rate_limited',
+  METHOD_NOT_ALLOWED: 'permanent',
+  BODY_TOO_LARGE: 'validation',
+  MEDIA_TYPE_UNSUPPORTED: 'validation',
+  IDEMPOTENCY_KEY_REUSED: 'permanent',
+  REQUEST_UNDER_WAY: 'transient',
+  TOKEN_EXISTS: 'permanent',
+  TAKES_TOO_LONG: 'transient',
+  INTERNAL: 'system',
 }
 
 export const own: Source = ({ error, type, code }) => {

@@ -1,7 +1,7 @@
 // One judgement from all the evidence in an error and its causes.
 //
 // Evidence comes in tiers: what a protocol or driver states (a status, a code) before what the type suggests,
-// before what the text seems to say. A better tier anywhere in the chain wins; in the same tier the outermost
+// before what the text seems to say, before what its name hints at, before errors that say next to nothing (weak.ts). A better tier anywhere in the chain wins; in the same tier the outermost
 // error wins, for it knows best what the failure meant to the job. So `Error('could not save', { cause: 503 })`
 // is a 503, and `TransientError('…', { cause: 404 })` is what its thrower says.
 //
@@ -13,17 +13,28 @@ import { aws } from './aws.js'
 import type { Link } from './chain.js'
 import type { Evidence, Source } from './evidence.js'
 import type { Facts } from './facts.js'
+import { grpc } from './grpc.js'
 import { http } from './http.js'
 import { node } from './node.js'
 import { own } from './own.js'
 import { postgres } from './postgres.js'
+import { prisma } from './prisma.js'
+import { program } from './program.js'
 import { redis } from './redis.js'
+import { smtp } from './smtp.js'
 import { text } from './text.js'
-import { types } from './types.js'
+import { names, types } from './types.js'
 import { undici } from './undici.js'
+import { weak } from './weak.js'
 
 /** In a tier the first source that has something to say is heard. */
-const TIERS: readonly (readonly Source[])[] = [[own, aws, amqp, http, node, undici, postgres, redis], [types], [text]]
+const TIERS: readonly (readonly Source[])[] = [
+  [own, aws, amqp, grpc, smtp, prisma, http, node, program, undici, postgres, redis],
+  [types],
+  [text],
+  [names],
+  [weak],
+]
 
 const UNKNOWN: Verdict = { tier: TIERS.length }
 

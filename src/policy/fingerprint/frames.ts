@@ -1,5 +1,6 @@
 // Where in the user's code a failure came from: the topmost frames as function and file. No line numbers, which
-// move with every edit, and no folders above the last, which move with every deployment.
+// move with every edit, and no folders above the last, which move with every deployment; nor the number of a release.
+import { placeholderInName } from './tokens.js'
 
 const FRAMES = 3
 /** Far more than a stack has frames; bounds a hostile one. */
@@ -11,10 +12,27 @@ const POSITION = /:\d{1,9}(?::\d{1,9})?$/
 /** What a bundler adds to a name: chunk-4F9A2C.js */
 const BUILD_HASH = /[-.](?=[A-Za-z0-9_]*\d)[A-Za-z0-9_]{6,32}(?=\.)/g
 
+/** The same few places fail again and again, and in a storm thousands of times a second. */
+const KNOWN = 200
+const known = new Map<string, readonly string[]>()
+
 export function topFrames(stack: string, message: string): readonly string[] {
-  const places = afterMessage(stack, message).split('\n', MOST_LINES).flatMap(parse)
+  const lines = afterMessage(stack, message)
+  const before = known.get(lines)
+  if (before) return before
+  const frames = framesOf(lines)
+  const [oldest] = known.keys()
+  if (known.size >= KNOWN && oldest !== undefined) known.delete(oldest)
+  known.set(lines, frames)
+  return frames
+}
+
+function framesOf(lines: string): readonly string[] {
+  const places = lines.split('\n', MOST_LINES).flatMap(parse)
   const inApp = places.filter(({ file }) => !isForeign(file))
-  return (inApp.length > 0 ? inApp : places).slice(0, FRAMES).map(({ fn, file }) => `${fn} ${shortFile(file)}`)
+  const frames = (inApp.length > 0 ? inApp : places).map(({ fn, file }) => `${fn} ${shortFile(file)}`)
+  // How deep a recursion went is no cause.
+  return frames.filter((frame, index) => frame !== frames[index - 1]).slice(0, FRAMES)
 }
 
 /** A message can contain lines that look like frames. */
@@ -45,5 +63,7 @@ const isForeign = (file: string): boolean => file.startsWith('node:') || /[\\/]n
 const shortFunction = (fn: string): string =>
   fn.replace(/ \[as [^\]]*\]$/, '').replace(/^(?:new |Object\.|Module\.)/, '')
 
-const shortFile = (file: string): string =>
-  file.split(/[\\/]/).slice(-2).join('/').replace(/\?.*$/, '').replace(BUILD_HASH, '')
+function shortFile(file: string): string {
+  const [name = '', folder = ''] = (file.split('?', 1)[0] ?? '').split(/[\\/]/).reverse()
+  return `${placeholderInName(folder)}/${name.replace(BUILD_HASH, '')}`
+}

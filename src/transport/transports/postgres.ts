@@ -1,6 +1,8 @@
 // Postgres itself carries the jobs: enqueue is an insert, a claim locks and marks, settling moves rows. Workers are
 // woken by NOTIFY where it is possible, directly within one process, and look for themselves in any case.
+import { type Clock, systemClock } from '../../domain/clock.js'
 import type { Enqueued, NewJob } from '../../domain/job.js'
+import { serviceOfNews } from '../../ledger/breaker.js'
 import { claim, heldBy } from '../../ledger/claim.js'
 import type { Database, ForeignClient, Queryable, Subscription } from '../../ledger/database.js'
 import { enqueue } from '../../ledger/enqueue.js'
@@ -10,25 +12,35 @@ import { settlingShard } from '../../ledger/settle/tally.js'
 import { recordStale, settle } from '../../ledger/settle.js'
 import { wakeChannel } from '../../ledger/wake-channel.js'
 import type { ConsumeOptions, Consumer, Transport } from '../transport.js'
+import { Line } from './postgres-line.js'
 
 export interface PostgresTransport extends Transport {
   /** Where NOTIFYs go; null where nobody can hear them. */
   readonly channel: string | null
   /** Wakes the consumers of this process. */
   wake(queue: string): void
+  /** Tells that another process changed what is known of a service, or, without a name, that it may have. */
+  onNews(listener: (service: string | undefined) => void): () => void
 }
 
-export function postgresTransport(db: Database): PostgresTransport {
+export function postgresTransport(db: Database, clock: Clock = systemClock): PostgresTransport {
   const consumers = new Set<ConsumeOptions>()
   const knownQueues = new Set<string>()
+  const newsListeners = new Set<(service: string | undefined) => void>()
   const channel = wakeChannel(db)
   let subscription: Subscription | undefined
 
   const wake = (queue: string) => {
     for (const { lanes, onWake } of consumers) if (lanes.some(lane => lane.queue === queue)) onWake()
   }
+  const heard = (message: string) => {
+    const service = serviceOfNews(message)
+    if (service === undefined) wake(message)
+    else for (const listener of newsListeners) listener(service)
+  }
   const wakeAll = () => {
     for (const { onWake } of consumers) onWake()
+    for (const listener of newsListeners) listener(undefined)
   }
 
   // On our own connection even when the caller has a transaction: a queue's row must not be locked by strangers. The
@@ -60,6 +72,10 @@ export function postgresTransport(db: Database): PostgresTransport {
     capabilities: { transactional: true, wakes: channel !== null },
     channel,
     wake,
+    onNews(listener) {
+      newsListeners.add(listener)
+      return () => newsListeners.delete(listener)
+    },
     async publish(jobs: readonly NewJob[], tx?: ForeignClient): Promise<Enqueued[]> {
       await makeKnown(jobs, tx)
       const results = await enqueueLanes(jobs, tx)
@@ -68,9 +84,10 @@ export function postgresTransport(db: Database): PostgresTransport {
     },
     consume(options): Consumer {
       consumers.add(options)
-      if (channel !== null) subscription ??= db.listen(channel, { onMessage: wake, onUp: wakeAll })
+      if (channel !== null) subscription ??= db.listen(channel, { onMessage: heard, onUp: wakeAll })
+      const line = new Line(clock)
       return {
-        fetch: (demand, limit) => claim(db, options.session, demand, limit),
+        fetch: (demand, limit) => line.claim(demand, lanes => claim(db, options.session, lanes, limit)),
         held: () => heldBy(db, options.session),
         close: async () => void consumers.delete(options),
       }

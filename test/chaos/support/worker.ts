@@ -57,7 +57,7 @@ const told =
 
 const jobs = defineJobs({
   work: told(async ({ ms, end }, { signal, attempt }) => {
-    await wait(ms, signal)
+    if (ms > 0) await wait(ms, signal)
     if (end === 'flaky' && attempt === 1) throw new TransientError('not the first time')
     if (end === 'die') throw new PermanentError('never')
     return end === 'cancel' ? cancel('not wanted') : undefined

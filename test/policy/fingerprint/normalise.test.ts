@@ -6,7 +6,7 @@ import { normalise, withoutInstances } from '../../../src/policy/fingerprint/nor
 
 const MESSAGES: [string, string][] = [
   ['user 42 not found', 'user # not found'],
-  ['took 1.5s, limit -3', 'took #s, limit #'],
+  ['took 1.5s, limit -3', 'took #, limit #'],
   ['1,234,567 rows', '# rows'],
   ['ids [1, 2, 3] missing', 'ids [#] missing'],
   ['job 3f2504e0-4f89-41d3-9a0c-0305e82c3301 died', 'job # died'],

@@ -1,0 +1,27 @@
+// What each queue holds, and what became of what died, under the names that the SQL views have.
+import type { Call } from '../route.js'
+import { queueStatisticsRows } from './queue-stats.js'
+
+export async function getStatistics(call: Call) {
+  const { deadLetters } = call.backend.operator
+  const [queueStatistics, counts] = await Promise.all([
+    queueStatisticsRows(call),
+    call.cached('dead letters', () => deadLetters.statistics()),
+  ])
+  const queues = [...new Set(counts.map(({ queue }) => queue))]
+  const deadLetterQueueSummary = queues.map(queue => {
+    const sum = (status?: string) =>
+      counts
+        .filter(count => count.queue === queue && (status === undefined || count.status === status))
+        .reduce((total, { count }) => total + count, 0)
+    return {
+      queue_name: queue,
+      total_failed_jobs: sum(),
+      pending_recovery: sum('pending'),
+      redriving: sum('redriving'),
+      recovered: sum('recovered'),
+      permanently_failed: sum('permanently_failed'),
+    }
+  })
+  return { queueStatistics, deadLetterQueueSummary }
+}

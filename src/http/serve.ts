@@ -1,0 +1,44 @@
+// The API behind a server of its own: on this machine only unless told otherwise, with limits on whoever is slow.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import type { Http } from './create-http.js'
+
+export interface ServeOptions {
+  /** 0: any that is free. */
+  readonly port?: number
+  readonly host?: string
+}
+
+export interface Served {
+  /** `http://127.0.0.1:3000` */
+  readonly url: string
+  /** Takes no more requests, and resolves when those that are under way are answered. */
+  close(): Promise<void>
+}
+
+const HEADERS_TIMEOUT_MS = 10_000
+const REQUEST_TIMEOUT_MS = 30_000
+
+export async function serve(http: Http, { port = 3_000, host = '127.0.0.1' }: ServeOptions = {}): Promise<Served> {
+  const server = createServer(
+    { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS },
+    getRequestListener(http.fetch, { overrideGlobalObjects: false }),
+  )
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+  const { port: bound } = server.address() as AddressInfo
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    close: () =>
+      new Promise(resolve => {
+        server.close(() => resolve())
+        server.closeIdleConnections()
+      }),
+  }
+}
