@@ -71,7 +71,9 @@ export function policies({ db }: Desk, settings: PolicyOverride) {
       // Who expects no version wants to be the last: whoever was faster is followed by this change.
       for (let tries = 0; !made && tries < (expectedVersion === undefined ? TRIES : 1); tries += 1) {
         ;[was] = await newestPolicies(tx, [target])
-        made = await setPolicy(tx, target, { policy: stored, setBy: actorOf(acting), reason, expectedVersion })
+        // Only upon the version that was read: the audit says what this change replaced.
+        const upon = expectedVersion ?? was?.version ?? 0
+        made = await setPolicy(tx, target, { policy: stored, setBy: actorOf(acting), reason, expectedVersion: upon })
       }
       if (!made) throw await conflict(tx, target, expectedVersion)
       await writeAudit(tx, {
