@@ -27,7 +27,8 @@ const ROOMS: Readonly<Record<Room, readonly Room[]>> = {
   telemetry: ['domain'],
   // What is shown is redacted by the pure rules of policy/.
   http: ['domain', 'policy', 'operator'],
-  cli: ['domain', 'operator'],
+  // The command line is a user of the API and of the library: it takes shapes from the one, and opens the other.
+  cli: ['domain', 'operator', 'http', ROOT],
   // The public test kit is built on the inside and on the public API, but serves no wire.
   testing: ['domain', 'policy', 'ledger', 'transport', 'runtime', 'operator', 'telemetry', ROOT],
   // What `npm start` shows: written on the public API, as an example of it.
