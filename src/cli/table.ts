@@ -1,0 +1,71 @@
+// Rows as a table that fits the terminal: columns that may be cut give way, the widest first. Pure.
+import { type Paint, PLAIN, type Style } from './style.js'
+import { cut, padEnd, padStart, printable, widthOf } from './text.js'
+
+export interface Column<Row> {
+  readonly title: string
+  readonly value: (row: Row) => string | number | undefined
+  /** Numbers. */
+  readonly right?: boolean
+  /** Long texts: the first to be cut. */
+  readonly long?: boolean
+  readonly paint?: (row: Row, style: Style) => Paint | undefined
+}
+
+export interface Page {
+  /** Undefined: as wide as it gets. */
+  readonly width?: number | undefined
+  readonly style?: Style
+}
+
+const GAP = '  '
+const NARROWEST = 6
+
+export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[], page: Page = {}): string[] {
+  const { style = PLAIN, width: limit } = page
+  const cells = rows.map(row => columns.map(({ value }) => textOf(value(row))))
+  const titles = columns.map(({ title }) => title)
+  const natural = columns.map((_, at) => Math.max(...[titles, ...cells].map(line => widthOf(line[at] ?? ''))))
+  const widths = limit === undefined ? natural : fitted(natural, columns, limit)
+  const line = (texts: readonly string[], paint: (at: number) => Paint) => {
+    const laid = columns.map(({ right }, at) => {
+      const text = cut(texts[at] ?? '', widths[at] ?? 0)
+      const pad = right ? padStart : padEnd
+      const last = at === columns.length - 1 && !right
+      const padded = last ? text : pad(text, widths[at] ?? 0)
+      return { padded, paint: paint(at) }
+    })
+    const plain = laid.map(({ padded }) => padded).join(GAP)
+    // Many columns on a narrow terminal: the line itself is cut, and then without its colours.
+    if (limit !== undefined && widthOf(plain) > limit) return cut(plain, limit).trimEnd()
+    return laid
+      .map(({ padded, paint: colour }) => colour(padded))
+      .join(GAP)
+      .trimEnd()
+  }
+  return [
+    line(titles, () => style.dim),
+    ...rows.map((row, at) => line(cells[at] ?? [], column => columns[column]?.paint?.(row, style) ?? asIs)),
+  ]
+}
+
+const asIs: Paint = text => text
+
+const textOf = (value: string | number | undefined): string => (value === undefined ? '-' : printable(String(value)))
+
+/** Takes from the widest of those that may be cut, then from the widest of the others. */
+function fitted<Row>(natural: readonly number[], columns: readonly Column<Row>[], limit: number): number[] {
+  const widths = [...natural]
+  const gaps = GAP.length * (columns.length - 1)
+  let surplus = widths.reduce((sum, width) => sum + width, gaps) - limit
+  for (const mayGive of [(at: number) => columns[at]?.long === true, (at: number) => columns[at]?.right !== true]) {
+    while (surplus > 0) {
+      const giving = widths.flatMap((width, at) => (mayGive(at) && width > NARROWEST ? [{ at, width }] : []))
+      const [widest] = giving.sort((one, other) => other.width - one.width)
+      if (!widest) break
+      widths[widest.at] = widest.width - 1
+      surplus -= 1
+    }
+  }
+  return widths
+}
