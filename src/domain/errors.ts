@@ -12,6 +12,8 @@ export const ERROR_CODES = {
   RESULT_TOO_LARGE: "A handler's result is over the size limit. Store the data elsewhere and return its key.",
   DATABASE_UNREACHABLE:
     'The database did not answer, or refused the connection. Check address, credentials and server.',
+  BROKER_UNAVAILABLE:
+    'The broker that carries this queue did not take the job in time. `details.taken` says whether it may have it all the same.',
   DATABASE_TOO_OLD: 'The Postgres server is older than the oldest supported version (14).',
   SCHEMA_NEWER: 'The database was migrated by a newer Redrive. Upgrade this process; nothing was changed.',
   SCHEMA_PENDING: 'The schema is missing or older than this Redrive, and it was told not to migrate it.',

@@ -14,6 +14,7 @@ export const CODE_KINDS: Readonly<Record<ErrorCode, Kind>> = {
   RESULT_NOT_SERIALISABLE: 'permanent',
   RESULT_TOO_LARGE: 'permanent',
   DATABASE_UNREACHABLE: 'network',
+  BROKER_UNAVAILABLE: 'network',
   DATABASE_TOO_OLD: 'permanent',
   // A rollout in progress: the next worker may be the new one.
   SCHEMA_NEWER: 'system',
