@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { transform } from 'esbuild'
 import { defineConfig, type Plugin } from 'vitest/config'
 
@@ -20,8 +21,17 @@ const decorators: Plugin = {
   },
 }
 
+// Apps import the package by its name, as users do; here that is the sources, not the last build.
+const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.meta.url))
+const alias = [
+  { find: /^redrive$/, replacement: source('index.ts') },
+  { find: /^redrive\/(http|testing)$/, replacement: source('$1/index.ts') },
+  { find: /^redrive\/transports\/(\w+)$/, replacement: source('transport/transports/$1.ts') },
+]
+
 export default defineConfig({
   plugins: [decorators],
+  resolve: { alias },
   test: {
     environment: 'node',
     pool: 'forks',
