@@ -32,6 +32,7 @@ import { getQueueStats } from './handlers/queue-stats.js'
 import { releaseService } from './handlers/release-service.js'
 import { resumeQueue } from './handlers/resume-queue.js'
 import { retryDeadLetter } from './handlers/retry-dead-letter.js'
+import { retryDeadLetters } from './handlers/retry-dead-letters.js'
 import { retryJob } from './handlers/retry-job.js'
 import { revokeToken } from './handlers/revoke-token.js'
 import { triggerRecovery } from './handlers/trigger-recovery.js'
@@ -196,6 +197,15 @@ export const ROUTES: readonly Route[] = [
     handle: retryJob,
   }),
 
+  route('post', '/dead-letter-queue/retry', {
+    tag: 'dead letters',
+    scope: 'operate',
+    summary: 'Sends many back to run, by their ids; tells which of them could not be',
+    body: letters.retryManyBody,
+    bodyRequired: true,
+    response: letters.redriven,
+    handle: retryDeadLetters,
+  }),
   route('get', '/queues', {
     scope: 'read',
     tag: 'queues',

@@ -45,6 +45,8 @@ const LARGEST_OFFSET = 100_000
 const BATCH = 1_000
 const MOST_AT_ONCE = 100_000
 const LANES = 2
+/** So many can be named one by one. */
+export const MOST_BY_ID = 500
 
 export function deadLetters(desk: Desk) {
   const { db } = desk
@@ -90,6 +92,23 @@ export function deadLetters(desk: Desk) {
       if (result.redriven.length === 0) throw notPending(found)
       desk.wake(found.queue)
       return found
+    },
+
+    /** Sends these back, all in one transaction. What could not be is told: no error, since the others went. */
+    async retryEach(ids: readonly string[], acting: Acting = {}): Promise<RedriveResult & { notOpen: JobId[] }> {
+      if (ids.length > MOST_BY_ID) throw invalid('The number of ids', ids.length, `at most ${MOST_BY_ID}`)
+      const asked = [...new Set(ids.map(jobId))]
+      const { redriven, conflicts, queues } = await db.transaction(async tx => {
+        const result = await redriveMany(tx, asked, channel)
+        const after = { redriven: [...result.redriven], conflicts: [...result.conflicts] }
+        if (result.redriven.length > 0) {
+          await writeAudit(tx, { ...entry('retry many', `${asked.length} by their ids`, acting), after })
+        }
+        return result
+      })
+      for (const queue of queues) desk.wake(queue)
+      const answered = new Set([...redriven, ...conflicts])
+      return { redriven, conflicts, notOpen: asked.filter(id => !answered.has(id)) }
     },
 
     /** Sends back all open ones that match now. What dies later does not join (pitfall 7); conflicts are reported. */

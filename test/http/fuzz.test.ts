@@ -110,6 +110,7 @@ const keysOf = (shape: z.ZodType | undefined): string[] =>
 /** Bodies that are right, of which a field or two is then replaced. */
 const RIGHT: Readonly<Record<string, object>> = {
   '/jobs': { name: 'x', payload: 1 },
+  '/dead-letter-queue/retry': { ids: ['00000000-0000-7000-8000-000000000000'] },
   '/dead-letter-queue/:id/mark-failed': { reason: 'because' },
   '/dead-letter-queue/:id/notes': { notes: 'x' },
   '/queues/:queue/clean': { grace: 1_000_000, status: 'completed' },

@@ -92,6 +92,7 @@ describe('every route answers as it says', () => {
     const params: Record<string, string> = { id, queue: 'described', name: 'described-service' }
     const asked: Record<string, Ask & { params?: Record<string, string>; query?: string }> = {
       'post /dead-letter-queue/:id/mark-failed': { params: { id: second }, body: { reason: 'no' } },
+      'post /dead-letter-queue/retry': { body: { ids: [second, id] } },
       'put /dead-letter-queue/:id/notes': { body: { notes: 'n', assignedTo: 'a', priority: 1 } },
       'post /queues/:queue/clean': { body: { grace: 0, status: 'completed' } },
       'get /jobs': { query: '?limit=1' },

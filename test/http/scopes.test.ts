@@ -10,6 +10,7 @@ const DECLARED: Readonly<Record<string, Route['scope']>> = {
   'GET /dead-letter-queue': 'read',
   'GET /dead-letter-queue/:id': 'read',
   'POST /dead-letter-queue/:id/retry': 'operate',
+  'POST /dead-letter-queue/retry': 'operate',
   'POST /dead-letter-queue/:id/mark-failed': 'operate',
   'PUT /dead-letter-queue/:id/notes': 'operate',
   'POST /queues/:queue/pause': 'operate',

@@ -4,6 +4,7 @@ import { KINDS } from '../../domain/failure.js'
 import { RECOVERY_STATUSES } from '../../domain/lifecycle.js'
 import { LIMITS } from '../../domain/limits.js'
 import { OUTCOMES } from '../../domain/outcome.js'
+import { MOST_BY_ID } from '../../operator/dead-letters.js'
 import { id, json, key, listOf, page, priority, reason, text, time, when, whole } from './common.js'
 
 export const kind = z.enum(KINDS)
@@ -100,6 +101,18 @@ export const deadLetterQuery = z.strictObject({
 })
 
 export const byId = z.strictObject({ id })
+
+export const retryManyBody = z.strictObject({
+  ids: z.array(id).min(1).max(MOST_BY_ID),
+  reason: reason.optional(),
+})
+export const redriven = z
+  .strictObject({
+    redriven: z.array(id),
+    conflicts: z.array(id).openapi({ description: 'another live job holds their unique key' }),
+    notOpen: z.array(id).openapi({ description: 'not open any more, or not there' }),
+  })
+  .openapi('Redriven')
 
 export const markFailedBody = z.strictObject({
   reason: reason.refine(value => value.trim() !== '', 'must say why'),
