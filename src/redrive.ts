@@ -11,6 +11,7 @@ import { type RecoveryRun, type RecoveryStatistics, recoveryStatistics } from '.
 import { openInstances } from './open-instances.js'
 import { type Audit, audit } from './operator/audit.js'
 import { type DeadLetters, deadLetters } from './operator/dead-letters.js'
+import { type FleetWatch, fleetWatch } from './operator/fleet-news.js'
 import { type Groups, groups } from './operator/groups.js'
 import { readHealth } from './operator/health.js'
 import { type JobSearch, jobSearch } from './operator/job-search.js'
@@ -79,6 +80,8 @@ export interface Operator {
   readonly tokens: Tokens
   /** What the HTTP API remembers of requests with an Idempotency-Key. */
   readonly requests: Requests
+  /** What happened in the whole fleet since the last look, for whoever watches. */
+  readonly fleetNews: FleetWatch
 }
 
 /** For a job that is enqueued by its name: its queue, where its workers do not say which. */
@@ -145,6 +148,7 @@ export class Redrive {
       audit: audit(desk),
       tokens: tokens(desk),
       requests: requests(desk),
+      fleetNews: fleetWatch(desk),
     }
     this.#promoter = promoter(runtime)
     this.#pulse = pulse(runtime)

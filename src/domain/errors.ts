@@ -42,6 +42,7 @@ export const ERROR_CODES = {
   UNAUTHENTICATED: 'The request has no bearer token, or one that nobody knows.',
   FORBIDDEN: 'The token lacks the scope that this call needs.',
   THROTTLED: 'Too many requests with a wrong token came from this address. Wait as long as Retry-After says.',
+  TOO_MANY_STREAMS: 'As many clients as may listen to the events of this process do so already. Try again later.',
   METHOD_NOT_ALLOWED: 'This path does not take this method. `Allow` says which ones it takes.',
   BODY_TOO_LARGE: 'The body of the request is over the size limit.',
   MEDIA_TYPE_UNSUPPORTED: 'The body of the request is not JSON. Send `content-type: application/json`.',

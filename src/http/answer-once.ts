@@ -6,7 +6,7 @@ import type { Requests } from '../operator/requests.js'
 
 export interface Answered {
   readonly status: number
-  readonly body: string
+  readonly body: string | ReadableStream<Uint8Array>
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -41,7 +41,7 @@ export async function answerOnce(
         await requests.giveBack(request).catch(() => {})
         throw error
       })
-      await requests.keep(request, { status: answer.status, body: answer.body })
+      if (typeof answer.body === 'string') await requests.keep(request, { status: answer.status, body: answer.body })
       return answer
     }
   }

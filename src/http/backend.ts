@@ -2,6 +2,7 @@
 import type { Enqueued } from '../domain/job.js'
 import type { Audit } from '../operator/audit.js'
 import type { DeadLetters } from '../operator/dead-letters.js'
+import type { FleetWatch } from '../operator/fleet-news.js'
 import type { Groups } from '../operator/groups.js'
 import type { readHealth } from '../operator/health.js'
 import type { JobSearch } from '../operator/job-search.js'
@@ -40,6 +41,7 @@ export interface Backend {
     readonly audit: Audit
     readonly tokens: Tokens
     readonly requests: Requests
+    readonly fleetNews: FleetWatch
   }
   enqueueNamed(name: string, payload: unknown, options?: NamedJobOptions): Promise<Enqueued>
   recover(): Promise<RecoveryRun | undefined>

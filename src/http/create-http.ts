@@ -12,6 +12,9 @@ import { Authenticator, type Identity } from './authenticate.js'
 import type { Backend } from './backend.js'
 import { checkRequest, idempotencyKeyIn, tagIn } from './check-request.js'
 import { parseTokens } from './configured-tokens.js'
+import { Feed, type FeedOptions } from './feed.js'
+import type { Listening } from './feed-client.js'
+import { statisticsOf } from './handlers/get-statistics.js'
 import { parseBody, readBody } from './json-body.js'
 import { Moment } from './moment.js'
 import { allRoutes, pathOf, takesKey } from './openapi.js'
@@ -34,6 +37,8 @@ export interface HttpOptions {
   readonly throttle?: Partial<ThrottleOptions>
   /** Whose request it is, for the throttle; behind a proxy you trust, from its header. */
   readonly clientAddress?: (request: Request, env: unknown) => string | undefined
+  /** Of the stream of events: how many may listen, and how much is kept for whom. */
+  readonly events?: Partial<FeedOptions>
   /** Told of what failed that should not have. Without it: one line on stderr. */
   readonly onError?: (error: unknown, about: { requestId: string; method: string; path: string }) => void
   readonly clock?: Clock
@@ -42,6 +47,8 @@ export interface HttpOptions {
 export interface Http {
   /** `env`: what your server passes along; of `@hono/node-server`, the client's address is taken from it. */
   readonly fetch: (request: Request, env?: unknown) => Promise<Response>
+  /** Ends the streams of events. `serve` does it when it closes. */
+  readonly close: () => void
 }
 
 const BODY_LIMIT_BYTES = LIMITS.payloadBytes + 65_536
@@ -62,6 +69,8 @@ interface Asked {
   readonly url: URL
   readonly params: Readonly<Record<string, string>>
   readonly address: string
+  /** Cuts the connection, where the server lets us. */
+  readonly cut: (() => void) | undefined
 }
 
 export function createHttp(backend: Backend, options: HttpOptions = {}): Http {
@@ -74,6 +83,12 @@ export function createHttp(backend: Backend, options: HttpOptions = {}): Http {
   const authenticator = new Authenticator(clock, configured, () => backend.operator.tokens.stored())
   const refusals = new Refusals(clock, entry => backend.operator.audit.write(entry))
   const moment = new Moment(clock)
+  const cached = <T>(name: string, make: () => Promise<T>) => moment.cached(name, make)
+  const feed = new Feed(
+    { look: since => backend.operator.fleetNews(since), statistics: () => statisticsOf({ backend, cached }) },
+    options.events,
+    clock,
+  )
   const addressOf = options.clientAddress ?? socketAddress
 
   /** Whoever may not is turned away before anything of the request is read. */
@@ -109,7 +124,7 @@ export function createHttp(backend: Backend, options: HttpOptions = {}): Http {
     const checked = checkRequest(route, { params, query: url.searchParams, body })
     const key = takesKey(route) ? idempotencyKeyIn(headers.get('idempotency-key')) : undefined
     const seen = route.versioned && route.method !== 'get' ? tagIn(headers.get('if-match')) : undefined
-    const work = () => answer(route, { ...checked, who, seen })
+    const work = () => answer(route, { ...checked, who, seen, listening: listeningOf(route, asked, who) })
     if (key === undefined) return work()
     const { pathname: path } = url
     const call = { token: who.name, key, method: route.method, path, body: text ?? '' }
@@ -118,7 +133,7 @@ export function createHttp(backend: Backend, options: HttpOptions = {}): Http {
 
   const answer = async (
     route: Route,
-    asked: Pick<Call, 'params' | 'query' | 'body' | 'who' | 'seen'>,
+    asked: Pick<Call, 'params' | 'query' | 'body' | 'who' | 'seen' | 'listening'>,
   ): Promise<Answered> => {
     let [status] = route.statuses
     const headers: Record<string, string> = {}
@@ -128,7 +143,8 @@ export function createHttp(backend: Backend, options: HttpOptions = {}): Http {
         ...asked,
         backend,
         acting: { actor: asked.who.name, ...(reason !== undefined && { reason }) },
-        cached: (name, make) => moment.cached(name, make),
+        cached,
+        feed,
         header: (name, content) => {
           headers[name] = content
         },
@@ -141,20 +157,38 @@ export function createHttp(backend: Backend, options: HttpOptions = {}): Http {
         moment.forget()
         if (route.path.startsWith('/tokens')) authenticator.forget()
       })
+    if (route.produces !== 'application/json')
+      return { status, headers, body: value as string | ReadableStream<Uint8Array> }
     const whole = JSON.stringify(value)
     const seesAll = route.verbatim || asked.who.scopes.includes('payload')
     return { status, headers, body: seesAll ? whole : JSON.stringify(redacted(JSON.parse(whole) as Json)) }
   }
 
-  const respond = async (context: Context, work: (asked: Asked) => Promise<Answered>): Promise<Response> => {
+  const listeningOf = (route: Route, { request: { headers }, cut }: Asked, who: Identity): Listening => ({
+    token: who.name,
+    seesAll: who.scopes.includes('payload'),
+    lastEventId: headers.get('last-event-id'),
+    cut,
+    stillMay: async () => {
+      const now = await authenticator.identify(headers.get('authorization'))
+      return now !== undefined && (route.scope === 'none' || allows(now.scopes, route.scope))
+    },
+  })
+
+  const respond = async (
+    context: Context,
+    work: (asked: Asked) => Promise<Answered>,
+    type = 'application/json',
+  ): Promise<Response> => {
     const request = context.req.raw
     const requestId = randomUUID()
     const common = { ...SECURITY_HEADERS, 'x-request-id': requestId }
     const address = addressOf(request, context.env) ?? 'unknown'
-    const asked = { request, url: new URL(request.url), params: context.req.param() as Record<string, string>, address }
+    const params = context.req.param() as Record<string, string>
+    const asked = { request, url: new URL(request.url), params, address, cut: cutOf(context.env) }
     try {
       const { status, headers, body } = await within(clock, timeoutMs, work(asked))
-      return new Response(body, { status, headers: { ...common, 'content-type': 'application/json', ...headers } })
+      return new Response(body, { status, headers: { ...common, 'content-type': type, ...headers } })
     } catch (thrown) {
       const error = asRedriveError(thrown)
       const problem = problemOf(error)
@@ -171,7 +205,9 @@ export function createHttp(backend: Backend, options: HttpOptions = {}): Http {
   const app = new Hono().basePath(basePath)
   const routes = allRoutes(basePath)
   for (const route of routes) {
-    app.on(route.method.toUpperCase(), pathOf(route), context => respond(context, asked => carryOut(route, asked)))
+    app.on(route.method.toUpperCase(), pathOf(route), context =>
+      respond(context, asked => carryOut(route, asked), route.produces),
+    )
   }
   for (const path of new Set(routes.map(pathOf))) {
     const methods = routes.filter(route => pathOf(route) === path).map(({ method }) => method.toUpperCase())
@@ -190,7 +226,10 @@ export function createHttp(backend: Backend, options: HttpOptions = {}): Http {
       throw new RedriveError('NOT_FOUND', 'There is nothing at this path')
     }),
   )
-  return { fetch: async (request, serverEnv) => outer.fetch(request, (serverEnv ?? {}) as object) }
+  return {
+    fetch: async (request, serverEnv) => outer.fetch(request, (serverEnv ?? {}) as object),
+    close: () => feed.close(),
+  }
 }
 
 function headersOf({ code, allow, retryAfterSeconds }: Problem): Record<string, string> {
@@ -216,6 +255,12 @@ function within<T>(clock: Clock, limitMs: number, work: Promise<T>): Promise<T> 
 /** As @hono/node-server passes it along. */
 const socketAddress = (_request: Request, env: unknown): string | undefined =>
   (env as { incoming?: { socket?: { remoteAddress?: string } } } | undefined)?.incoming?.socket?.remoteAddress
+
+/** The same for the way out: ending the stream does not end one who reads nothing. */
+function cutOf(env: unknown): (() => void) | undefined {
+  const { outgoing } = (env ?? {}) as { outgoing?: { destroy?: () => void } }
+  return outgoing?.destroy && (() => outgoing.destroy?.())
+}
 
 function toStderr(error: unknown, about: object): void {
   const { message = String(error), stack } = error as Error

@@ -6,7 +6,14 @@ import { type Route, route } from './route.js'
 import { BASE, ROUTES } from './routes.js'
 import { problem } from './schemas/common.js'
 
-const EVERYWHERE: readonly ErrorCode[] = ['REQUEST_INVALID', 'THROTTLED', 'INTERNAL', 'TAKES_TOO_LONG']
+const EVERYWHERE: readonly ErrorCode[] = [
+  'REQUEST_INVALID',
+  'THROTTLED',
+  'INTERNAL',
+  'TAKES_TOO_LONG',
+  'STATEMENT_TIMEOUT',
+  'DATABASE_UNREACHABLE',
+]
 const WITH_TOKEN: readonly ErrorCode[] = ['UNAUTHENTICATED', 'FORBIDDEN']
 const WITH_BODY: readonly ErrorCode[] = ['BODY_TOO_LARGE', 'MEDIA_TYPE_UNSUPPORTED']
 const WITH_KEY: readonly ErrorCode[] = ['IDEMPOTENCY_KEY_REUSED', 'REQUEST_UNDER_WAY']
@@ -101,7 +108,7 @@ function answersOf(route: Route) {
       {
         description: status < 400 ? 'Done' : 'As asked',
         content: {
-          'application/json': { schema: route.response },
+          [route.produces]: { schema: route.response },
           ...(status >= 400 && { 'application/problem+json': { schema: problem } }),
         },
       },

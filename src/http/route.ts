@@ -6,6 +6,8 @@ import type { Scope } from '../domain/scope.js'
 import type { Acting } from '../operator/context.js'
 import type { Identity } from './authenticate.js'
 import type { Backend } from './backend.js'
+import type { Feed } from './feed.js'
+import type { Listening } from './feed-client.js'
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
@@ -20,6 +22,9 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
   readonly acting: Acting
   /** The ETag of what the caller saw (If-Match); undefined: whatever it is. */
   readonly seen: string | undefined
+  /** What happens, as it happens, and who would listen. */
+  readonly feed: Feed
+  readonly listening: Listening
   /** The same answer for all who ask within a moment; forgotten with every change. */
   cached<T>(key: string, make: () => Promise<T>): Promise<T>
   /** Sets a header of the answer. */
@@ -39,6 +44,8 @@ export type Answer<T> = T extends string
       ? { readonly [Key in keyof T]: Answer<T[Key]> }
       : T
 
+export type Produces = 'application/json' | 'text/event-stream' | 'text/plain'
+
 export interface Route {
   readonly method: Method
   /** With `:name` for what varies. */
@@ -55,6 +62,8 @@ export interface Route {
   /** A request without a body is one with an empty object. */
   readonly bodyRequired: boolean
   readonly response: z.ZodType
+  /** What its answer is written in; all but JSON leaves as its handler gives it. */
+  readonly produces: Produces
   readonly statuses: readonly [number, ...number[]]
   /** What it may answer beside what every call may. */
   readonly errors: readonly ErrorCode[]
@@ -78,11 +87,14 @@ export interface RouteOptions<P extends Shape, Q extends Shape, B extends Shape,
   readonly body?: B
   readonly bodyRequired?: boolean
   readonly response: R
+  readonly produces?: Produces
   readonly statuses?: readonly [number, ...number[]]
   readonly errors?: readonly ErrorCode[]
   readonly versioned?: boolean
   readonly verbatim?: boolean
-  readonly handle: (call: Call<Value<P>, Value<Q>, Value<B>>) => Promise<Answer<z.input<R>>>
+  readonly handle: (
+    call: Call<Value<P>, Value<Q>, Value<B>>,
+  ) => Promise<Answer<z.input<R>> | ReadableStream<Uint8Array>>
 }
 
 export function route<
@@ -92,13 +104,14 @@ export function route<
   B extends Shape = undefined,
 >(method: Method, path: string, options: RouteOptions<P, Q, B, R>): Route {
   const { at = 'base', params, query, body, bodyRequired = false, statuses = [200], errors = [] } = options
-  const { versioned = false, verbatim = false, handle } = options
+  const { versioned = false, verbatim = false, produces = 'application/json', handle } = options
   return {
     ...{ method, path, at, params, query, body, bodyRequired, statuses, errors, versioned, verbatim },
     scope: options.scope,
     tag: options.tag,
     summary: options.summary,
     response: options.response,
+    produces,
     // What it is called with was checked by its own shapes.
     handle: handle as unknown as Route['handle'],
   }

@@ -35,6 +35,7 @@ import { retryDeadLetter } from './handlers/retry-dead-letter.js'
 import { retryDeadLetters } from './handlers/retry-dead-letters.js'
 import { retryJob } from './handlers/retry-job.js'
 import { revokeToken } from './handlers/revoke-token.js'
+import { streamEvents } from './handlers/stream-events.js'
 import { triggerRecovery } from './handlers/trigger-recovery.js'
 import { type Route, route } from './route.js'
 import { because } from './schemas/common.js'
@@ -323,6 +324,16 @@ export const ROUTES: readonly Route[] = [
     query: desk.auditQuery,
     response: desk.auditList,
     handle: listAudit,
+  }),
+  route('get', '/events', {
+    scope: 'read',
+    tag: 'desk',
+    summary:
+      'What happens in the fleet, as it happens: server-sent events, with `Last-Event-ID` from where one left off',
+    response: desk.events,
+    produces: 'text/event-stream',
+    errors: ['TOO_MANY_STREAMS', 'ALREADY_CLOSED'],
+    handle: streamEvents,
   }),
   route('get', '/me', {
     scope: 'read',

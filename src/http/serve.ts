@@ -38,6 +38,7 @@ export async function serve(http: Http, { port = 3_000, host = '127.0.0.1' }: Se
     close: () =>
       new Promise(resolve => {
         server.close(() => resolve())
+        http.close()
         server.closeIdleConnections()
       }),
   }

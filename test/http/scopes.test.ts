@@ -36,6 +36,7 @@ const DECLARED: Readonly<Record<string, Route['scope']>> = {
   'POST /services/:name/release': 'operate',
   'GET /workers': 'read',
   'GET /audit': 'read',
+  'GET /events': 'read',
   'GET /me': 'read',
   'GET /tokens': 'admin',
   'POST /tokens': 'admin',

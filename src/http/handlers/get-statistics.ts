@@ -2,7 +2,9 @@
 import type { Call } from '../route.js'
 import { queueStatisticsRows } from './queue-stats.js'
 
-export async function getStatistics(call: Call) {
+export const getStatistics = (call: Call) => statisticsOf(call)
+
+export async function statisticsOf(call: Pick<Call, 'backend' | 'cached'>) {
   const { deadLetters } = call.backend.operator
   const [queueStatistics, counts] = await Promise.all([
     queueStatisticsRows(call),

@@ -1,7 +1,7 @@
 // The queues' counts, as the view queue_statistics names them.
 import type { Call } from '../route.js'
 
-export const queueStatisticsRows = async (call: Call) =>
+export const queueStatisticsRows = async (call: Pick<Call, 'backend' | 'cached'>) =>
   (await call.cached('queues', () => call.backend.operator.queues.statistics())).map(row => ({
     queue_name: row.queue,
     waiting_count: row.waiting,

@@ -75,6 +75,8 @@ export const auditQuery = z
     'must have both targetType and target, or neither',
   )
 
+export const events = z.string().openapi({ description: 'text/event-stream; the names of events are in the guide' })
+
 export const me = z.strictObject({ name: z.string(), scopes: z.array(scope) }).openapi('Me')
 
 const tokenName = z.string().regex(/^[\w.@-]{1,100}$/, 'must be 1 to 100 letters, digits or any of _ . @ -')

@@ -43,6 +43,7 @@ export const CODE_KINDS: Readonly<Record<ErrorCode, Kind>> = {
   UNAUTHENTICATED: 'authentication',
   FORBIDDEN: 'authentication',
   THROTTLED: 'rate_limited',
+  TOO_MANY_STREAMS: 'rate_limited',
   METHOD_NOT_ALLOWED: 'permanent',
   BODY_TOO_LARGE: 'validation',
   MEDIA_TYPE_UNSUPPORTED: 'validation',

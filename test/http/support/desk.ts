@@ -62,8 +62,18 @@ export async function askOf(
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   })
   const response = await fetch(request)
-  const text = await response.text()
-  return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
+  const type = response.headers.get('content-type') ?? ''
+  const text = type === 'text/event-stream' ? await firstOf(response) : await response.text()
+  const told = type.includes('json') && text !== '' ? JSON.parse(text) : text || undefined
+  return { status: response.status, headers: response.headers, body: told }
+}
+
+/** What a stream begins with; nobody waits for its end. */
+async function firstOf(response: Response): Promise<string> {
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+  const { value } = await reader.read()
+  await reader.cancel()
+  return new TextDecoder().decode(value)
 }
 
 /** A job that dies at once, of the message that it is given. */

@@ -1,0 +1,3 @@
+import type { Call } from '../route.js'
+
+export const streamEvents = ({ feed, listening }: Call) => feed.listen(listening)
