@@ -11,6 +11,7 @@ import { type RecoveryRun, type RecoveryStatistics, recoveryStatistics } from '.
 import { openInstances } from './open-instances.js'
 import { type Audit, audit } from './operator/audit.js'
 import { type DeadLetters, deadLetters } from './operator/dead-letters.js'
+import { type Diagnosis, examine } from './operator/doctor.js'
 import { type FleetWatch, fleetWatch } from './operator/fleet-news.js'
 import { type Groups, groups } from './operator/groups.js'
 import { readHealth } from './operator/health.js'
@@ -68,6 +69,8 @@ export interface Operator {
   readonly triage: Triage
   /** How well it goes, and why. */
   readonly health: () => Promise<Health>
+  /** What is wrong with the database, the ledger or who works on it, and what to do about each. */
+  readonly doctor: () => Promise<Diagnosis>
   /** What failed over a range of time, by kind, service and queue. */
   readonly statistics: StatisticsDesk['statistics']
   /** What fails most. */
@@ -136,6 +139,7 @@ export class Redrive {
       jobs: jobs(desk, runtime.policies.settings),
       triage: triage({ ...desk, announce: runtime.announce }),
       health: () => this.health(),
+      doctor: () => examine(db, { clock: runtime.clock, recoveryIntervalMs: configuration.recoveryIntervalMs }),
       ...statistics(desk),
       services: services({
         ...desk,

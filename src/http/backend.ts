@@ -2,6 +2,7 @@
 import type { Enqueued } from '../domain/job.js'
 import type { Audit } from '../operator/audit.js'
 import type { DeadLetters } from '../operator/dead-letters.js'
+import type { Diagnosis } from '../operator/doctor.js'
 import type { FleetWatch } from '../operator/fleet-news.js'
 import type { Groups } from '../operator/groups.js'
 import type { readHealth } from '../operator/health.js'
@@ -41,6 +42,7 @@ export interface Backend {
     readonly audit: Audit
     readonly tokens: Tokens
     readonly requests: Requests
+    doctor(): Promise<Diagnosis>
     readonly fleetNews: FleetWatch
   }
   enqueueNamed(name: string, payload: unknown, options?: NamedJobOptions): Promise<Enqueued>

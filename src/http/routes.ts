@@ -6,6 +6,7 @@ import { deletePolicy } from './handlers/delete-policy.js'
 import { enqueueJob } from './handlers/enqueue-job.js'
 import { getAlive } from './handlers/get-alive.js'
 import { getDeadLetter } from './handlers/get-dead-letter.js'
+import { getDoctor } from './handlers/get-doctor.js'
 import { getFailureReasons } from './handlers/get-failure-reasons.js'
 import { getGroup } from './handlers/get-group.js'
 import { getHealth } from './handlers/get-health.js'
@@ -334,6 +335,13 @@ export const ROUTES: readonly Route[] = [
     produces: 'text/event-stream',
     errors: ['TOO_MANY_STREAMS', 'ALREADY_CLOSED'],
     handle: streamEvents,
+  }),
+  route('get', '/doctor', {
+    scope: 'read',
+    tag: 'desk',
+    summary: 'What is wrong with the database, the ledger or its workers, and what to do about each',
+    response: desk.diagnosis,
+    handle: getDoctor,
   }),
   route('get', '/me', {
     scope: 'read',

@@ -37,6 +37,7 @@ const DECLARED: Readonly<Record<string, Route['scope']>> = {
   'GET /workers': 'read',
   'GET /audit': 'read',
   'GET /events': 'read',
+  'GET /doctor': 'read',
   'GET /me': 'read',
   'GET /tokens': 'admin',
   'POST /tokens': 'admin',

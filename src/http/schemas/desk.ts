@@ -1,5 +1,6 @@
 // The desk itself: recovery, workers, audit, tokens, health.
 import { z } from '@hono/zod-openapi'
+import { DOCTOR_CHECKS } from '../../operator/doctor-findings.js'
 import { json, key, listOf, page, reason, scope, time, yesNo } from './common.js'
 
 const count = z.number().int().min(0)
@@ -111,5 +112,19 @@ export const health = z
     successRate: z.number().nullable(),
   })
   .openapi('Health')
+
+export const diagnosis = z
+  .strictObject({
+    well: z.boolean().openapi({ description: 'nothing was found, and everything could be looked at' }),
+    findings: z.array(
+      z.strictObject({
+        check: z.enum(DOCTOR_CHECKS),
+        status: z.enum(['ok', 'problem', 'skipped']),
+        message: z.string(),
+        advice: z.string().optional().openapi({ description: 'what to do about a problem' }),
+      }),
+    ),
+  })
+  .openapi('Diagnosis')
 
 export const alive = z.strictObject({ status: z.literal('ok') }).openapi('Alive')
