@@ -475,6 +475,30 @@ CREATE TABLE redrive.idempotency_key (
 );
 CREATE INDEX idempotency_key_by_expiry ON redrive.idempotency_key USING btree (expires_at);
 
+CREATE TABLE redrive.carried_count (
+  queue   text COLLATE "C"         NOT NULL,
+  source  text COLLATE "C"         NOT NULL,
+  waiting bigint                   NOT NULL,
+  active  bigint                   NOT NULL,
+  at      timestamp with time zone NOT NULL,
+  CONSTRAINT carried_count_pkey PRIMARY KEY (queue, source)
+) WITH (fillfactor=50);
+
+CREATE TABLE redrive.mirrored_letter (
+  id     uuid                     NOT NULL,
+  mirror text COLLATE "C"         NOT NULL,
+  lease  bigint                   NOT NULL,
+  at     timestamp with time zone NOT NULL,
+  CONSTRAINT mirrored_letter_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE redrive.mirror_turn (
+  mirror text COLLATE "C"         NOT NULL,
+  holder text                     NOT NULL,
+  until  timestamp with time zone NOT NULL,
+  CONSTRAINT mirror_turn_pkey PRIMARY KEY (mirror)
+);
+
 CREATE VIEW redrive.dead_letter_queue_summary AS
  SELECT queue AS queue_name,
     count(*) AS total_failed_jobs,
@@ -496,6 +520,13 @@ CREATE VIEW redrive.queue_statistics AS
             min(job.run_at) FILTER (WHERE (job.state = 'waiting'::redrive.job_state)) AS oldest_waiting_at
            FROM redrive.job
           GROUP BY job.queue
+        ), carried AS (
+         SELECT carried_count.queue,
+            (sum(carried_count.waiting))::bigint AS waiting,
+            (sum(carried_count.active))::bigint AS active
+           FROM redrive.carried_count
+          WHERE (carried_count.at > (now() - '00:00:30'::interval))
+          GROUP BY carried_count.queue
         ), ended AS (
          SELECT tally.queue,
             sum(tally.completed) AS completed,
@@ -510,8 +541,8 @@ CREATE VIEW redrive.queue_statistics AS
           GROUP BY dead_letter.queue
         )
  SELECT q.name AS queue_name,
-    COALESCE(live.waiting, (0)::bigint) AS waiting_count,
-    COALESCE(live.active, (0)::bigint) AS active_count,
+    (COALESCE(live.waiting, (0)::bigint) + COALESCE(carried.waiting, (0)::bigint)) AS waiting_count,
+    (COALESCE(live.active, (0)::bigint) + COALESCE(carried.active, (0)::bigint)) AS active_count,
     (COALESCE(ended.completed, (0)::numeric))::bigint AS completed_count,
     COALESCE(dead.dead, (0)::bigint) AS failed_count,
     COALESCE(live.retrying, (0)::bigint) AS retryable_count,
@@ -520,8 +551,9 @@ CREATE VIEW redrive.queue_statistics AS
     (COALESCE(ended.cancelled, (0)::numeric))::bigint AS cancelled_count,
     live.oldest_waiting_at,
     (q.paused_at IS NOT NULL) AS paused
-   FROM (((redrive.queue q
+   FROM ((((redrive.queue q
      LEFT JOIN live ON ((live.queue = q.name)))
+     LEFT JOIN carried ON ((carried.queue = q.name)))
      LEFT JOIN ended ON ((ended.queue = q.name)))
      LEFT JOIN dead ON ((dead.queue = q.name)));
 
