@@ -4,16 +4,16 @@
 import type { Timer } from '../domain/clock.js'
 import type { Hold } from '../domain/outcome.js'
 import type { Slot } from '../domain/rate-limit.js'
-import { acquireRate, heldByRate, type RateAnswer, type RateRequest } from '../ledger/rate-limit.js'
+import { acquireRate, heldByRate, type RateAnswer } from '../ledger/rate-limit.js'
 import { slotsFrom } from '../policy/rate.js'
-import { identityOf } from './attempt.js'
 import { LedgerClock } from './ledger-clock.js'
 import type { Loop } from './loop.js'
-import { decodePayload } from './payload.js'
+import { keyOf, type Line, type Lines, lineOf, nameOf, overItsRate, requestOf } from './rate-line.js'
 import { HORIZON_MS, PAUSE_MS, rateReleaser, WINDOW_MS } from './rate-releaser.js'
-import { checkShared, inWords, type RateRule, rateKey } from './rate-rule.js'
+import { checkShared, type RateRule, rateKey } from './rate-rule.js'
 import type { Runtime } from './runtime.js'
 import type { Held, Lane, Slots } from './slots.js'
+import { SpareSlots } from './spare-slots.js'
 
 export interface RateGateOptions {
   readonly slots: Slots
@@ -26,14 +26,6 @@ export interface RateGateOptions {
   /** There may be room for more jobs again. */
   readonly onRoom: () => void
   readonly onError: (error: unknown) => void
-}
-
-/** Jobs of one limit and key, in the order in which they get slots. */
-interface Line {
-  readonly rule: RateRule
-  readonly key: string
-  readonly released: Held[]
-  readonly fresh: Held[]
 }
 
 /** By our stopwatch. */
@@ -50,6 +42,9 @@ const MOST_APPETITE = 500
 /** From the claim to the start it takes two questions to the ledger, where other jobs need one. */
 const ROUND_TRIPS = 2
 
+/** Slots without a job are kept for so long. */
+const SPARE_MS = 60
+
 /** Undefined: no job has a rate limit, and nothing is paid for it. */
 export function rateGate(runtime: Runtime, options: RateGateOptions): RateGate | undefined {
   const rules = options.slots.lanes.flatMap(({ definition }) => definition.rateLimit ?? [])
@@ -65,6 +60,8 @@ export class RateGate {
   #asking: Held[] = []
   #busy = false
   readonly #clock = new LedgerClock()
+  /** By the names of the limits. */
+  readonly #spares = new Map<string, { readonly rule: RateRule; readonly slots: SpareSlots }>()
   #appointments: Appointment[] = []
   /** Their slots have come; in the order in which they start when there are places. */
   #due: Appointment[] = []
@@ -86,13 +83,39 @@ export class RateGate {
     // A job that waits for its slot keeps a place idle: other lanes must not go without.
     const alone = slots.lanes.every(({ definition }) => definition.rateLimit !== undefined)
     slots.mostReserved = alone ? concurrency : Math.ceil(concurrency / 2)
-    for (const lane of slots.lanes) if (lane.definition.rateLimit) lane.most = () => this.#mostOf(lane)
+    for (const lane of slots.lanes) {
+      const rule = lane.definition.rateLimit
+      if (!rule) continue
+      lane.most = () => this.#mostOf(lane)
+      const spares = this.#sparesOf(rule)
+      // For jobs whose key is known without a look at their payload.
+      if (typeof rule.key !== 'function') lane.hasPlenty = job => spares.has(rateKey(rule, job))
+    }
   }
 
-  /** Takes in jobs that were claimed. */
+  #sparesOf(rule: RateRule): SpareSlots {
+    const known = this.#spares.get(rule.name)
+    if (known) return known.slots
+    const slots = new SpareSlots(SPARE_MS)
+    this.#spares.set(rule.name, { rule, slots })
+    return slots
+  }
+
+  /** Takes in jobs that were claimed and have no slot. */
   admit(claimed: readonly Held[]): void {
-    this.#asking.push(...claimed)
+    for (const held of claimed) this.#asking.push(held)
     this.#ask()
+  }
+
+  /** Whether one that waited in line may start now. Its limit had plenty when it was claimed; if no more, it asks. */
+  lets(held: Held): boolean {
+    const { job, lane } = held
+    const rule = lane.definition.rateLimit
+    if (!rule || this.#sparesOf(rule).take(rateKey(rule, job) ?? '', this.#runtime.clock.monotonic())) return true
+    this.#options.slots.reserve(held)
+    this.#late.add(held)
+    this.#asking.push(held)
+    return false
   }
 
   start(): void {
@@ -127,11 +150,15 @@ export class RateGate {
   }
 
   #ask(): void {
-    if (this.#busy || this.#asking.length === 0) return
+    if (this.#busy) return
+    const lines: Lines = new Map()
+    const now = this.#runtime.clock.monotonic()
+    for (const { rule, slots } of this.#spares.values()) for (const key of slots.low(now)) lineOf(lines, rule, key)
+    if (this.#asking.length === 0 && lines.size === 0) return
     this.#busy = true
     const batch = this.#asking
     this.#asking = []
-    this.#acquire(batch)
+    this.#acquire(batch, lines)
       .catch(error => this.#giveUp(batch, error))
       .finally(() => {
         this.#busy = false
@@ -139,72 +166,66 @@ export class RateGate {
       })
   }
 
-  async #acquire(batch: readonly Held[]): Promise<void> {
+  async #acquire(batch: readonly Held[], lines: Lines): Promise<void> {
     const { db, clock } = this.#runtime
-    const lines = await this.#linesOf(batch)
+    await this.#lineUp(batch, lines)
     this.#idle = true
     if (lines.size > 0) {
-      const requests = [...lines.values()].map(toRequest)
+      const askedAt = clock.monotonic()
+      const requests = [...lines.values()].map(line => {
+        const waiting = line.released.length + line.fresh.length
+        return requestOf(line, this.#sparesOf(line.rule).wanted(line.key, waiting, askedAt))
+      })
       const answers = await acquireRate(db, requests, { horizonMs: HORIZON_MS, windowMs: WINDOW_MS })
       this.#clock.compare(clock.monotonic(), Math.max(...answers.map(({ now }) => now)))
       for (const answer of answers) this.#appoint(lines.get(heldByRate(answer.name, answer.key)) as Line, answer)
     }
-    const staying = batch.filter(held => this.#options.slots.isReserved(held)).length
-    this.#appetite =
-      staying > batch.length / 2 ? 0 : Math.min(MOST_APPETITE, Math.max(batch.length, this.#appetite * 2))
+    if (batch.length > 0) this.#adaptAppetite(batch)
     this.#fit()
     this.#startDue()
     this.#options.onRoom()
   }
 
+  #adaptAppetite(batch: readonly Held[]): void {
+    const staying = batch.filter(held => this.#options.slots.isReserved(held)).length
+    this.#appetite =
+      staying > batch.length / 2 ? 0 : Math.min(MOST_APPETITE, Math.max(batch.length, this.#appetite * 2))
+  }
+
   /** Who has no key is not limited, and has an appointment at once. */
-  async #linesOf(batch: readonly Held[]): Promise<Map<string, Line>> {
-    const lines = new Map<string, Line>()
+  async #lineUp(batch: readonly Held[], lines: Lines): Promise<void> {
+    const { slots, onError } = this.#options
     for (const held of batch) {
       const rule = held.lane.definition.rateLimit as RateRule
-      const key = typeof rule.key === 'function' ? await this.#keyOf(held, rule) : rateKey(rule, held.job)
-      if (!this.#options.slots.isReserved(held)) continue
+      const key = typeof rule.key === 'function' ? await keyOf(held, rule, onError) : rateKey(rule, held.job)
+      if (!slots.isReserved(held)) continue
       if (key === undefined) {
         this.#appointments.push({ held, at: 0, until: Number.POSITIVE_INFINITY })
         continue
       }
-      const name = heldByRate(rule.name, key)
-      const line = lines.get(name) ?? { rule, key, released: [], fresh: [] }
-      lines.set(name, line)
-      const letGo = held.job.heldBy === name || this.#late.has(held)
-      ;(letGo ? line.released : line.fresh).push(held)
-    }
-    return lines
-  }
-
-  async #keyOf({ job, lane }: Held, rule: RateRule): Promise<string | undefined> {
-    let payload: unknown
-    try {
-      payload = await decodePayload(lane.definition, job.payloadText)
-    } catch {
-      return undefined // its attempt fails for the same reason, in the usual way
-    }
-    try {
-      return rateKey(rule, identityOf(job), payload)
-    } catch (error) {
-      this.#options.onError(error)
-      return '' // whatever the key should have been, the limit holds
+      const { released, fresh } = lineOf(lines, rule, key)
+      const letGo = held.job.heldBy === nameOf(rule, key) || this.#late.has(held)
+      ;(letGo ? released : fresh).push(held)
     }
   }
 
-  #appoint({ rule, key, released, fresh }: Line, answer: RateAnswer): void {
+  #appoint(line: Line, answer: RateAnswer): void {
     const { slots, hold } = this.#options
     const { offset } = this.#clock
-    const line = [...released, ...fresh]
-    for (const [index, { at, until }] of slotsFrom(answer).entries()) {
-      this.#appointments.push({ held: line[index] as Held, at: at + offset, until: until + offset })
+    const { rule } = line
+    const by = nameOf(rule, line.key)
+    const jobs = [...line.released, ...line.fresh]
+    const used = Math.min(jobs.length, answer.given)
+    for (const [index, { at, until }] of slotsFrom({ ...answer, given: used }).entries()) {
+      this.#appointments.push({ held: jobs[index] as Held, at: at + offset, until: until + offset })
     }
-    const without = line.slice(answer.given)
+    this.#sparesOf(rule).learn(line.key, answer, used, offset, this.#runtime.clock.monotonic())
     if (answer.nextAt > answer.now) this.#idle = false
+    const without = jobs.slice(used)
     for (const [index, held] of without.entries()) {
       if (!slots.isReserved(held)) continue
       const delayMs = answer.turnAt + index * answer.spacingMs - answer.now
-      hold(held, { by: heldByRate(rule.name, key), delayMs, reason: reasonOf(rule, key) })
+      hold(held, { by, delayMs, reason: overItsRate(line) })
     }
     const [first] = without
     if (first) this.#releaser.nudgeIn(PAUSE_MS)
@@ -300,17 +321,4 @@ export class RateGate {
       giveBack(held)
     }
   }
-}
-
-const toRequest = ({ rule, key, released, fresh }: Line): RateRequest => ({
-  name: rule.name,
-  key,
-  pace: rule.pace,
-  released: released.length,
-  fresh: fresh.length,
-})
-
-const reasonOf = ({ name, key: named, settings }: RateRule, key: string): string => {
-  const whose = key === '' ? '' : ` for ${typeof named === 'string' ? `${named} ` : ''}${JSON.stringify(key)}`
-  return `over its rate limit ${name}${whose} (${inWords(settings)})`
 }

@@ -15,6 +15,8 @@ export interface Lane {
   load: number
   /** How many more are worth claiming, if not as many as there is room for: fewer, or more of which few will stay. */
   most?: () => number
+  /** True: its rate limit is far from being reached, and the job waits in line with the others. */
+  hasPlenty?: (job: ClaimedJob) => boolean
 }
 
 /** A claimed job that waits here for a place or, with a rate limit, in a place of its own for its slot. `fetchedAt`: the monotonic time of its claim. */
@@ -139,9 +141,17 @@ export class Slots {
     const lane = this.#lanes.get(laneKey(job)) as Lane
     const held = { job, lane, fetchedAt }
     lane.load += 1
-    if (lane.definition.rateLimit) this.#reserved.set(job.lease, held)
-    else this.#waiting.push(held)
-    return lane.definition.rateLimit && held
+    if (!lane.definition.rateLimit || lane.hasPlenty?.(job)) {
+      this.#waiting.push(held)
+      return undefined
+    }
+    this.#reserved.set(job.lease, held)
+    return held
+  }
+
+  /** One that was taken from the line has to wait in a place of its own. */
+  reserve(held: Held): void {
+    this.#reserved.set(held.job.lease, held)
   }
 
   /** It does not start here: its place is free. */

@@ -223,7 +223,7 @@ export class Worker {
       if (held) rated.push(held)
     }
     if (this.#stopping !== undefined || !this.#heartbeat.safe || consumer !== this.#consumer) this.#giveBack()
-    else if (rated.length > 0) this.#gate?.admit(rated)
+    else this.#gate?.admit(rated)
     this.#startWaiting()
   }
 
@@ -275,7 +275,7 @@ export class Worker {
     while (this.#heartbeat.safe) {
       const next = this.#slots.next()
       if (!next) break
-      this.#run(next)
+      if (!this.#gate || this.#gate.lets(next)) this.#run(next)
     }
     this.#gate?.startReady()
   }
