@@ -16,6 +16,11 @@ interface OfAttempt extends OfJob {
   readonly attempt: number
   readonly worker: string
   readonly durationMs: number
+  readonly outcome: OutcomeType
+  /** False: it was given back before its handler began, or this was decided afterwards. */
+  readonly ran: boolean
+  /** It came back from the dead. */
+  readonly redriven: boolean
 }
 
 interface OfGroup {
@@ -31,10 +36,9 @@ interface OfGroup {
 export interface Events {
   'job.enqueued': OfJob
   'job.started': OfJob & { readonly attempt: number; readonly worker: string; readonly waitedMs: number }
-  'job.completed': OfAttempt & { readonly redriven: boolean }
+  'job.completed': OfAttempt
   /** An attempt failed; what follows is in `decision`. */
   'job.failed': OfAttempt & {
-    readonly outcome: OutcomeType
     readonly failure: Failure
     readonly decision: Decision
   }
@@ -44,7 +48,7 @@ export interface Events {
   'job.returned': OfAttempt & { readonly reason: string; readonly delayMs: number }
   'job.held': OfAttempt & { readonly reason: string; readonly delayMs: number }
   /** Its worker died; recovery decided what follows. */
-  'job.rescued': OfJob & { readonly worker: string; readonly decision: Decision }
+  'job.rescued': OfJob & { readonly worker: string; readonly outcome: OutcomeType; readonly decision: Decision }
   /** A result came too late: the job belongs to another worker, or has ended. Nothing was changed. */
   'job.refused': OfJob & { readonly outcome: OutcomeType; readonly worker: string }
   'worker.started': { readonly worker: string; readonly session: string }

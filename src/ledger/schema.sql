@@ -116,6 +116,7 @@ CREATE TABLE redrive.job (
   held_by             text COLLATE "C",
   fingerprint         text COLLATE "C",
   line                bigint                   NOT NULL DEFAULT ((((10 - priority))::bigint << 56) | seq),
+  trace               text,
   CONSTRAINT job_pkey PRIMARY KEY (id),
   CONSTRAINT job_counters CHECK (((attempt >= 0) AND (snoozes >= 0) AND (holds >= 0) AND (interruptions >= 0) AND (lost >= 0))),
   CONSTRAINT job_in_line CHECK ((in_line = (state = ANY (ARRAY['waiting'::redrive.job_state, 'active'::redrive.job_state])))),
@@ -499,6 +500,13 @@ CREATE TABLE redrive.mirror_turn (
   CONSTRAINT mirror_turn_pkey PRIMARY KEY (mirror)
 );
 
+CREATE TABLE redrive.duty (
+  name   text COLLATE "C"         NOT NULL,
+  holder text                     NOT NULL,
+  until  timestamp with time zone NOT NULL,
+  CONSTRAINT duty_pkey PRIMARY KEY (name)
+) WITH (fillfactor=50);
+
 CREATE VIEW redrive.dead_letter_queue_summary AS
  SELECT queue AS queue_name,
     count(*) AS total_failed_jobs,
@@ -719,13 +727,13 @@ BEGIN
       FROM ROWS FROM (
         unnest(ids), json_array_elements(payloads),
         json_to_recordset(options) AS (priority smallint, delay_ms double precision, run_at timestamptz, tenant text,
-                                       user_id text, project text)
-      ) AS t(id, payload, priority, delay_ms, run_at, tenant, user_id, project)
+                                       user_id text, project text, trace text)
+      ) AS t(id, payload, priority, delay_ms, run_at, tenant, user_id, project, trace)
     ), added AS (
       INSERT INTO "redrive".job (id, in_line, state, queue, name, service, max_attempts, priority, payload, run_at,
-                               created_at, tenant, user_id, project)
+                               created_at, tenant, user_id, project, trace)
       SELECT id, due <= moment, CASE WHEN due <= moment THEN 'waiting' ELSE 'scheduled' END::"redrive".job_state, of_queue, of_name,
-             of_service, of_max_attempts, priority, payload, due, moment, tenant, user_id, project
+             of_service, of_max_attempts, priority, payload, due, moment, tenant, user_id, project, trace
       FROM input RETURNING in_line
     )
     SELECT bool_or(in_line) INTO is_due FROM added;
@@ -740,11 +748,12 @@ CREATE OR REPLACE FUNCTION redrive.more_of(j redrive.job)
 AS $function$
   SELECT CASE WHEN j.first_claimed_at <> j.claimed_at OR j.max_attempts IS NOT NULL
                 OR j.snoozes + j.holds + j.interruptions + j.lost + j.redrives > 0
-                OR coalesce(j.unique_key, j.tenant, j.user_id, j.project) IS NOT NULL
+                OR coalesce(j.unique_key, j.tenant, j.user_id, j.project, j.trace) IS NOT NULL
     THEN json_build_object(
       'firstClaimedAt', date_part('epoch', j.first_claimed_at) * 1000, 'maxAttempts', j.max_attempts,
       'snoozes', j.snoozes, 'holds', j.holds, 'interruptions', j.interruptions, 'lost', j.lost, 'redrives', j.redrives,
-      'uniqueKey', j.unique_key, 'tenant', j.tenant, 'user', j.user_id, 'project', j.project, 'heldBy', j.held_by)::text END
+      'uniqueKey', j.unique_key, 'tenant', j.tenant, 'user', j.user_id, 'project', j.project, 'heldBy', j.held_by,
+      'trace', j.trace)::text END
 $function$;
 
 CREATE OR REPLACE FUNCTION redrive.millis(moment timestamp with time zone)

@@ -10,16 +10,27 @@ export interface End {
   readonly decision: Decision
   readonly worker: string
   readonly durationMs: number
+  /** It was decided afterwards: no attempt ended with it. */
+  readonly afterwards?: boolean
 }
 
-export function announceEnd(announce: Announce, job: Job, { outcome, decision, worker, durationMs }: End): void {
-  const about = () => ({ job: identityOf(job), attempt: job.attempt, worker, durationMs })
+export function announceEnd(announce: Announce, job: Job, end: End): void {
+  const { outcome, decision, worker, durationMs, afterwards = false } = end
+  const about = () => ({
+    job: identityOf(job),
+    attempt: job.attempt,
+    worker,
+    durationMs,
+    outcome: outcome.type,
+    ran: !afterwards && (outcome.type !== 'interrupted' || outcome.started),
+    redriven: job.redrives > 0,
+  })
   const failure = 'failure' in outcome ? outcome.failure : undefined
   const { reason } = decision
-  if (failure) announce('job.failed', () => ({ ...about(), outcome: outcome.type, failure, decision }))
+  if (failure) announce('job.failed', () => ({ ...about(), failure, decision }))
   switch (decision.type) {
     case 'complete':
-      announce('job.completed', () => ({ ...about(), redriven: job.redrives > 0 }))
+      announce('job.completed', about)
       break
     case 'retry':
       if (failure) announce('job.retrying', () => ({ ...about(), failure, delayMs: decision.delayMs, reason }))

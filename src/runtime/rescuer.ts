@@ -75,12 +75,22 @@ async function settleOrphans(runtime: Runtime, found: readonly Orphan[]): Promis
     if (!job || refused.has(settlement)) continue
     const { worker, attempt } = job
     const { outcome, decision } = settlement
-    announce('job.rescued', () => ({ job: identityOf(job), worker, decision }))
+    announce('job.rescued', () => ({ job: identityOf(job), worker, outcome: outcome.type, decision }))
     if (decision.type === 'bury') {
       const failure = 'failure' in outcome ? outcome.failure : undefined
       const { reason } = decision
       // How long it ran nobody knows; that it is dead must be heard all the same (pitfall 8).
-      announce('job.dead', () => ({ job: identityOf(job), attempt, worker, durationMs: 0, failure, reason }))
+      announce('job.dead', () => ({
+        job: identityOf(job),
+        attempt,
+        worker,
+        durationMs: 0,
+        outcome: outcome.type,
+        ran: false,
+        redriven: job.redrives > 0,
+        failure,
+        reason,
+      }))
     }
     transport.wake(job.queue)
   }
