@@ -14,7 +14,7 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch
 }
 
-type Query = Readonly<Record<string, string | number | boolean | undefined>>
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 interface Problem {
@@ -45,8 +45,9 @@ export class Client {
     return this.#ask('GET', search.size === 0 ? path : `${path}?${search}`)
   }
 
-  post<T>(path: string, body: object = {}): Promise<T> {
-    return this.#ask('POST', path, body)
+  /** `whole`: once begun it is awaited, whatever the person presses. */
+  post<T>(path: string, body: object = {}, { whole = false } = {}): Promise<T> {
+    return this.#ask('POST', path, body, whole)
   }
 
   put<T>(path: string, body: object): Promise<T> {
@@ -61,7 +62,7 @@ export class Client {
     return this.#ask('DELETE', path, body)
   }
 
-  async #ask<T>(method: Method, path: string, body?: object): Promise<T> {
+  async #ask<T>(method: Method, path: string, body?: object, whole = false): Promise<T> {
     const { url, token, clock, signal } = this.#options
     const limit = new AbortController()
     const timer = clock.timer(TIMEOUT_MS, () => limit.abort())
@@ -76,14 +77,14 @@ export class Client {
         ...(body !== undefined && { body: JSON.stringify(body) }),
         // A token goes where it was meant to go, and nowhere else.
         redirect: 'manual',
-        signal: AbortSignal.any([limit.signal, signal]),
+        signal: whole ? limit.signal : AbortSignal.any([limit.signal, signal]),
       })
       const text = await response.text()
       if (!response.ok) throw refusal(response, text, url)
       return parsed(text, response, url) as T
     } catch (error) {
       if (error instanceof CliError) throw error
-      if (signal.aborted) throw interrupted()
+      if (signal.aborted && !whole) throw interrupted()
       if (limit.signal.aborted) throw new CliError(`${url} did not answer within ${TIMEOUT_MS / 1_000} s`)
       throw unreachable(url, error)
     } finally {

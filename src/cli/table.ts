@@ -9,6 +9,8 @@ export interface Column<Row> {
   readonly right?: boolean
   /** Long texts: the first to be cut. */
   readonly long?: boolean
+  /** Never cut, as an id that is to be copied. */
+  readonly whole?: boolean
   readonly paint?: (row: Row, style: Style) => Paint | undefined
 }
 
@@ -58,7 +60,10 @@ function fitted<Row>(natural: readonly number[], columns: readonly Column<Row>[]
   const widths = [...natural]
   const gaps = GAP.length * (columns.length - 1)
   let surplus = widths.reduce((sum, width) => sum + width, gaps) - limit
-  for (const mayGive of [(at: number) => columns[at]?.long === true, (at: number) => columns[at]?.right !== true]) {
+  for (const mayGive of [
+    (at: number) => columns[at]?.long === true,
+    (at: number) => !(columns[at]?.right || columns[at]?.whole),
+  ]) {
     while (surplus > 0) {
       const giving = widths.flatMap((width, at) => (mayGive(at) && width > NARROWEST ? [{ at, width }] : []))
       const [widest] = giving.sort((one, other) => other.width - one.width)

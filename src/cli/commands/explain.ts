@@ -1,0 +1,24 @@
+// `redrive explain`: where a job is and why, in words.
+import { id } from '../arguments.js'
+import type { Register } from '../cli.js'
+import { examples } from '../help.js'
+import { path } from '../path.js'
+import { printable } from '../text.js'
+
+interface Explanation {
+  readonly state: string
+  readonly sentences: readonly string[]
+}
+
+export const explain: Register = (program, cli) => {
+  program
+    .command('explain')
+    .description('where a job is and why, what comes next and when')
+    .argument('<id>', 'its id', id)
+    .addHelpText('after', examples('redrive explain 01981234-5678-7abc-8def-0123456789ab'))
+    .action(async (asked: string) => {
+      const { client, output } = cli()
+      const told = await (await client()).get<Explanation>(path`/jobs/${asked}/explain`)
+      output.one(told, ({ sentences }) => sentences.map(printable))
+    })
+}

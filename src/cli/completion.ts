@@ -1,0 +1,91 @@
+// Scripts that teach a shell the commands and options there are, written from the program itself. Pure.
+import type { Command, Option } from 'commander'
+
+export const SHELLS = ['bash', 'zsh', 'fish'] as const
+export type Shell = (typeof SHELLS)[number]
+
+interface Node {
+  /** `dlq retry`; '' for the program. */
+  readonly path: string
+  readonly commands: readonly { readonly name: string; readonly description: string }[]
+  readonly options: readonly Option[]
+}
+
+export function completionFor(shell: Shell, program: Command): string {
+  const nodes = nodesOf(program, [])
+  switch (shell) {
+    case 'bash':
+      return bash(nodes)
+    case 'zsh':
+      return `#compdef redrive\nautoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n${bash(nodes)}`
+    case 'fish':
+      return fish(nodes)
+  }
+}
+
+function nodesOf(command: Command, path: readonly string[]): Node[] {
+  const here: Node = {
+    path: path.join(' '),
+    commands: command.commands.map(one => ({ name: one.name(), description: one.description() })),
+    options: command.options,
+  }
+  return [here, ...command.commands.flatMap(one => nodesOf(one, [...path, one.name()]))]
+}
+
+const flagsOf = ({ short, long }: Option): string[] => [short, long].filter(flag => flag != null)
+
+function bash(nodes: readonly Node[]): string {
+  const [root] = nodes
+  const shared = [...(root?.options ?? []).flatMap(flagsOf), '--help']
+  const withChoices = nodes.flatMap(({ path, options }) =>
+    options.flatMap(option => (option.argChoices ? [{ path, option, choices: option.argChoices }] : [])),
+  )
+  // The longest path first: `dlq retry` before `dlq`. What follows a command (ids, options) does not change it.
+  const deepest = [...nodes].sort((one, other) => other.path.split(' ').length - one.path.split(' ').length)
+  const pattern = (path: string) => (path === '' ? '*' : `" ${path} "*`)
+  return `_redrive() {
+  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD-1]}" line=" " word
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "$word" in -*) ;; *) line="$line$word " ;; esac
+  done
+  case "$line$prev" in
+${withChoices
+  .map(
+    ({ path, option, choices }) =>
+      `    ${flagsOf(option)
+        .map(flag => `${path === '' ? '*' : `" ${path} "*`}" ${flag}"`)
+        .join('|')}) COMPREPLY=($(compgen -W "${choices.join(' ')}" -- "$cur")); return ;;`,
+  )
+  .join('\n')}
+  esac
+  case "$line" in
+${deepest.map(({ path, commands, options }) => `    ${pattern(path)}) COMPREPLY=($(compgen -W "${[...commands.map(({ name }) => name), ...options.flatMap(flagsOf), ...shared].join(' ')}" -- "$cur")) ;;`).join('\n')}
+  esac
+}
+complete -F _redrive redrive
+`
+}
+
+function fish(nodes: readonly Node[]): string {
+  const lines = nodes.flatMap(({ path, commands, options }) => {
+    const names = commands.map(({ name }) => name).join(' ')
+    const seen = path.split(' ').map(word => `__fish_seen_subcommand_from ${word}`)
+    const here = path === '' ? [] : seen
+    const conditions = names === '' ? here : [...here, `not __fish_seen_subcommand_from ${names}`]
+    const when = (all: readonly string[]) => (all.length === 0 ? '' : ` -n '${all.join('; and ')}'`)
+    return [
+      ...commands.map(
+        ({ name, description }) => `complete -c redrive -f${when(conditions)} -a ${name} -d ${quoted(description)}`,
+      ),
+      ...options.map(option => `complete -c redrive${when(here)}${flagOf(option)} -d ${quoted(option.description)}`),
+    ]
+  })
+  return `${lines.join('\n')}\n`
+}
+
+function flagOf({ short, long, required, argChoices }: Option): string {
+  const names = `${short ? ` -s ${short.slice(1)}` : ''}${long ? ` -l ${long.slice(2)}` : ''}`
+  return `${names}${argChoices ? ` -x -a '${argChoices.join(' ')}'` : required ? ' -r' : ''}`
+}
+
+const quoted = (text: string): string => `'${text.replace(/[\\']/g, '\\$&')}'`
