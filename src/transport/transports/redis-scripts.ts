@@ -46,27 +46,27 @@ export const FOUND = script(
 
 /**
  * KEYS: streams, first in line first. ARGV: consumer, how many at most, how many of them out of turn, and from which
- * stream on those are looked for. Answers { stream, id, deliveries before, fields } each.
+ * stream on those are looked for. Answers { stream, id, deliveries before, fields, 1 if out of turn } each.
  */
 export const TAKE = script(
   'take',
   `
   ${NAMES}
   local me, most = ARGV[1], tonumber(ARGV[2])
-  local taken = {}
+  local taken, early = {}, 1
   local function take(index, many)
     local key, before = KEYS[index], #taken
     local back = redis.call('XPENDING', key, group, '-', '+', many, parked)
     for _, pending in ipairs(back) do
       local entry = redis.call('XCLAIM', key, group, me, 0, pending[1])[1]
-      if entry and entry[2] then taken[#taken + 1] = { index, entry[1], pending[4], entry[2] }
+      if entry and entry[2] then taken[#taken + 1] = { index, entry[1], pending[4], entry[2], early }
       else redis.call('XACK', key, group, pending[1]) end
     end
     many = many - (#taken - before)
     if many > 0 then
       local read = redis.call('XREADGROUP', 'GROUP', group, me, 'COUNT', many, 'STREAMS', key, '>')
       if read then
-        for _, entry in ipairs(read[1][2]) do taken[#taken + 1] = { index, entry[1], 0, entry[2] } end
+        for _, entry in ipairs(read[1][2]) do taken[#taken + 1] = { index, entry[1], 0, entry[2], early } end
       end
     end
     return #taken - before
@@ -77,6 +77,7 @@ export const TAKE = script(
       if take((start + step) % #KEYS + 1, 1) > 0 then break end
     end
   end
+  early = 0
   for index = 1, #KEYS do
     if #taken >= most then break end
     take(index, most - #taken)

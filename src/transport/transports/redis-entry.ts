@@ -1,0 +1,84 @@
+// An entry of a stream in the terms of the port, and the other way round. The field `body` is the payload; every other
+// field is a header. Anyone can make one: XADD redrive:images:5 * redrive-name resize body '{"key":"a.png"}'
+import { createHash } from 'node:crypto'
+import type { Delivery, Message } from '../broker.js'
+import type { Stream } from './redis-streams.js'
+
+const BODY = 'body'
+/** Headers beyond these are not looked at: they are for people who look at a malformed message. */
+const MOST_HEADERS = 50
+const MOST_HEADER_CHARS = 2_000
+
+/** The words of an XADD after its id. */
+export const wordsOf = ({ headers, body }: Message): string[] => [...Object.entries(headers).flat(), BODY, body]
+
+export interface About {
+  readonly redelivered: boolean
+  readonly safeUntil: number
+  readonly outOfTurn?: boolean
+}
+
+export class RedisDelivery implements Delivery {
+  readonly stream: Stream
+  readonly id: string
+  readonly redelivered: boolean
+  readonly body: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Its id as numbers: the time it was added, and its rank among those of the same millisecond. */
+  readonly at: number
+  readonly sequence: number
+  /** Given a turn before its time, so that it is not passed over for ever. */
+  readonly outOfTurn: boolean
+  /** Until when, by the process's own clock, nobody else can have been given it. */
+  safeUntil: number
+  /** Handed out: somebody may have begun. */
+  taken = false
+  /** On its way back or out: what becomes of it is told by that call. */
+  settling = false
+
+  constructor(stream: Stream, id: string, fields: readonly string[], about: About) {
+    this.stream = stream
+    this.id = id
+    const [at, sequence] = id.split('-')
+    this.at = Number(at)
+    this.sequence = Number(sequence)
+    this.redelivered = about.redelivered
+    this.outOfTurn = about.outOfTurn ?? false
+    this.safeUntil = about.safeUntil
+    const { body, headers } = read(fields)
+    this.body = body
+    if (headers['redrive-id'] === undefined) headers['message-id'] ??= idOf(stream.key, id)
+    this.headers = headers
+  }
+
+  get queue(): string {
+    return this.stream.queue
+  }
+
+  get priority(): number {
+    return this.stream.priority
+  }
+}
+
+function read(fields: readonly string[]): { body: string; headers: Record<string, string> } {
+  const headers: Record<string, string> = {}
+  let body = ''
+  let seen = 0
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const name = (fields[at] as string).toLowerCase()
+    const value = fields[at + 1] as string
+    if (name === BODY) body = value
+    else if (seen < MOST_HEADERS) {
+      seen += 1
+      headers[name.slice(0, MOST_HEADER_CHARS)] = value.slice(0, MOST_HEADER_CHARS)
+    }
+  }
+  return { body, headers }
+}
+
+/** Whoever gives no id gets one that is the same each time the entry is delivered. */
+function idOf(key: string, entry: string): string {
+  const hex = createHash('sha256').update(`${key}\n${entry}`).digest('hex')
+  const variant = ((Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80).toString(16)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(18, 20)}-${hex.slice(20, 32)}`
+}

@@ -1,0 +1,94 @@
+// What a consumer has in hand: each delivery until it is settled, and those nobody has taken yet, by queue, in line.
+import type { RedisDelivery } from './redis-entry.js'
+
+/** Names of deliveries whose fate is unknown, so many at most: the oldest are forgotten. */
+const MOST_ABANDONED = 10_000
+
+export class Holdings {
+  readonly #held = new Map<string, RedisDelivery>()
+  readonly #arrived = new Map<string, RedisDelivery[]>()
+  readonly #abandoned = new Set<string>()
+
+  get size(): number {
+    return this.#held.size
+  }
+
+  all(): RedisDelivery[] {
+    return [...this.#held.values()]
+  }
+
+  has(delivery: RedisDelivery): boolean {
+    return this.#held.get(nameOf(delivery.stream.key, delivery.id)) === delivery
+  }
+
+  knows(key: string, id: string): boolean {
+    return this.#held.has(nameOf(key, id))
+  }
+
+  /** `inLine` off: in hand, but not to be taken. */
+  add(delivery: RedisDelivery, inLine: boolean): void {
+    this.#held.set(nameOf(delivery.stream.key, delivery.id), delivery)
+    if (!inLine) return
+    const line = this.#arrived.get(delivery.queue)
+    if (!line) this.#arrived.set(delivery.queue, [delivery])
+    else insert(line, delivery)
+  }
+
+  arrived(queue: string): number {
+    return this.#arrived.get(queue)?.length ?? 0
+  }
+
+  /** First in line first. */
+  take(queue: string, limit: number): RedisDelivery[] {
+    const taken = this.#arrived.get(queue)?.splice(0, Math.max(0, limit)) ?? []
+    for (const delivery of taken) delivery.taken = true
+    return taken
+  }
+
+  /** Those of a queue that nobody has taken, out of the line; they are in hand still. */
+  withdraw(queue: string): RedisDelivery[] {
+    return this.#arrived.get(queue)?.splice(0) ?? []
+  }
+
+  drop(deliveries: readonly RedisDelivery[]): void {
+    for (const delivery of deliveries) {
+      if (!this.has(delivery)) continue
+      this.#held.delete(nameOf(delivery.stream.key, delivery.id))
+      if (delivery.taken) continue
+      const line = this.#arrived.get(delivery.queue) ?? []
+      const place = line.indexOf(delivery)
+      if (place >= 0) line.splice(place, 1)
+    }
+  }
+
+  /** Dropped without a word of Redis: it may still be in our name, and is not new to us when it comes again. */
+  abandon(deliveries: readonly RedisDelivery[]): void {
+    this.drop(deliveries)
+    for (const { stream, id, taken, redelivered } of deliveries) {
+      if (taken || redelivered) this.#abandoned.add(nameOf(stream.key, id))
+    }
+    for (const oldest of this.#abandoned) {
+      if (this.#abandoned.size <= MOST_ABANDONED) break
+      this.#abandoned.delete(oldest)
+    }
+  }
+
+  wasAbandoned(key: string, id: string): boolean {
+    return this.#abandoned.delete(nameOf(key, id))
+  }
+}
+
+const nameOf = (key: string, id: string): string => `${key}\n${id}`
+
+/** Nearly always at the end: entries come in line. */
+function insert(line: RedisDelivery[], delivery: RedisDelivery): void {
+  let place = line.length
+  while (place > 0 && isBefore(delivery, line[place - 1] as RedisDelivery)) place -= 1
+  line.splice(place, 0, delivery)
+}
+
+function isBefore(a: RedisDelivery, b: RedisDelivery): boolean {
+  if (a.outOfTurn !== b.outOfTurn) return a.outOfTurn
+  if (a.priority !== b.priority) return a.priority > b.priority
+  return a.at !== b.at ? a.at < b.at : a.sequence < b.sequence
+}
