@@ -20,6 +20,7 @@ interface Video {
 }
 
 const DEFAULT_AT_SECONDS = 1
+const END_SECONDS = 1
 const MOST_BYTES_OF_ONE_ALLOCATION = 512 * 1024 * 1024
 const PROBED_BYTES = 5_000_000
 const PROBED_MICROSECONDS = 5_000_000
@@ -32,15 +33,16 @@ const DECODERS =
 export async function videoFrame(video: Video, params: ThumbnailParams, options: VideoFrameOptions): Promise<Buffer> {
   const { at = DEFAULT_AT_SECONDS } = params
   const seconds = typeof at === 'number' ? at : await shareOf(video, at, options)
-  const frame = await frameAt(video, seconds, params, options)
-  if (frame.length > 0) return frame
-  if (seconds > 0) {
-    // Shorter than that: without a wish any frame will do, and with one it matters why there is none.
-    const first = await frameAt(video, 0, params, options)
-    if (first.length > 0 && params.at === undefined) return first
-    if (first.length > 0) throw noFrame(video.key, seconds)
+  // The last frame is shown until the end, and a container may say a little more than there is: a second earlier will do.
+  for (const second of new Set([seconds, Math.max(seconds - END_SECONDS, 0)])) {
+    const frame = await frameAt(video, second, params, options)
+    if (frame.length > 0) return frame
   }
-  throw noFrame(video.key)
+  // Shorter than that. Without a wish any frame will do; with one, it matters whether there is any.
+  const first = seconds > END_SECONDS ? await frameAt(video, 0, params, options) : Buffer.alloc(0)
+  if (first.length === 0) throw noFrame(video.key)
+  if (params.at !== undefined) throw noFrame(video.key, seconds)
+  return first
 }
 
 async function frameAt(

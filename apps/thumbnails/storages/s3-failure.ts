@@ -4,16 +4,15 @@ import { STORAGE_SERVICE } from '../storage.js'
 
 const NOT_ALLOWED = new Set([401, 403])
 const UNREACHED =
-  /^(?:E(?:CONN|PIPE|HOST|NET|TIMEDOUT|AI_AGAIN|NOTFOUND)|TimeoutError$|ERR_STREAM_PREMATURE_CLOSE$|ABORT_ERR$)/
+  /^(?:E(?:CONN|PIPE|HOST|NET|TIMEDOUT|AI_AGAIN|NOTFOUND)|(?:Timeout|Abort)Error$|ERR_STREAM_PREMATURE_CLOSE$|ABORT_ERR$)/
 
-/** An empty key: the bucket itself was asked for. */
 export function s3Failure(error: unknown, key: string, name: string): Error {
   const { name: type = '', code = '', message = '', $metadata } = (error ?? {}) as SdkError
   const status = $metadata?.httpStatusCode
-  const what = key === '' ? name : `${JSON.stringify(key)} in ${name}`
+  const what = `${JSON.stringify(key)} in ${name}`
   const options = { cause: error, service: STORAGE_SERVICE }
 
-  if (type === 'NoSuchBucket' || (key === '' && status === 404))
+  if (type === 'NoSuchBucket')
     return new PermanentError(`There is no bucket ${name}`, { ...options, code: 'NO_SUCH_BUCKET' })
   if (type === 'NoSuchKey' || status === 404)
     return new PermanentError(`There is no object ${what}`, { ...options, code: 'NOT_FOUND' })

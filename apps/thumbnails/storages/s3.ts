@@ -2,7 +2,7 @@
 // attempts would multiply. Reads are pinned to the version that was opened; large writes go in parts, which are
 // given up when one fails.
 import type { Readable } from 'node:stream'
-import { GetObjectCommand, HeadBucketCommand, S3Client } from '@aws-sdk/client-s3'
+import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
 import { HEAD_BYTES, type Storage, type StoredObject, type WriteOptions } from '../storage.js'
 import { s3Failure } from './s3-failure.js'
@@ -21,6 +21,8 @@ const CONNECT_MS = 5_000
 const IDLE_MS = 20_000
 const PART_BYTES = 8 * 1024 * 1024
 const MOST_SOCKETS = 200
+const CHECK_MS = 10_000
+const ABSENT_KEY = 'processed/.is-anybody-there'
 
 export class S3Storage implements Storage {
   readonly name: string
@@ -43,8 +45,11 @@ export class S3Storage implements Storage {
     })
   }
 
+  /** By an object that is not there: asking for the bucket itself would need one more permission. */
   async check(): Promise<void> {
-    await this.#failing('', () => this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket })))
+    await this.#get(ABSENT_KEY, 'bytes=0-0', undefined, AbortSignal.timeout(CHECK_MS)).catch(error => {
+      if (error?.name !== 'NoSuchKey') throw s3Failure(error, ABSENT_KEY, this.name)
+    })
   }
 
   open(key: string, signal: AbortSignal): Promise<StoredObject> {

@@ -59,7 +59,7 @@ describe.each(Object.keys(PLACES))('from %s', place => {
     const seen = await Promise.all(
       names.map(async name => {
         await at.put(name, await (VIDEOS[name] as () => Promise<Buffer>)())
-        const result = await at.worker.made(name, { at: 2.5, width: 80 })
+        const result = await at.worker.made(name, { at: 2.2, width: 80 })
         const thumbnail = await look(await at.get(result.thumbnail_key))
         return [name, thumbnail.format, thumbnail.width, thumbnail.height, thumbnail.at(0.5, 0.5)].join(' ')
       }),

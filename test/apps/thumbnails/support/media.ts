@@ -21,7 +21,7 @@ let files = 0
 export function media(ending: string, ...args: string[]): Promise<Buffer> {
   const key = [ending, ...args].join('\0')
   const found = made.get(key)
-  if (found) return found
+  if (found !== undefined) return found
   files += 1
   const file = join(folder, `${files}.${ending}`)
   const making = execute(program, ['-nostdin', '-v', 'error', '-y', ...args, file]).then(() => readFile(file))

@@ -2,23 +2,21 @@
 // (connections are refused, running ones break) or silent (nobody answers, nothing is closed).
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rename, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import S3rver from '@20minutes/s3rver'
-import {
-  CreateBucketCommand,
-  GetObjectCommand,
-  ListObjectsV2Command,
-  PutObjectCommand,
-  S3Client,
-} from '@aws-sdk/client-s3'
+import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { afterAll } from 'vitest'
 
 export const BUCKET = 'media'
 /** The only ones that this server knows. */
 const KEYS = { S3_ACCESS_KEY: 'S3RVER', S3_SECRET_KEY: 'S3RVER' }
+
+// How the server names its files.
+const OBJECT = '._S3rver_object'
+const UPLOADS = '._S3rver_uploads'
 
 export interface TestS3 {
   /** Settings of a worker that uses it. */
@@ -30,6 +28,8 @@ export interface TestS3 {
   put(key: string, body: Uint8Array): Promise<void>
   get(key: string): Promise<Buffer>
   list(prefix: string): Promise<string[]>
+  /** Uploads in parts that were begun and neither completed nor given up. */
+  uploads(): Promise<string[]>
   /** Nobody listens any more, and every connection breaks. */
   leave(): Promise<void>
   comeBack(): Promise<void>
@@ -43,7 +43,13 @@ afterAll(() => Promise.all([...open].map(s3 => s3.close())))
 
 export async function startS3(): Promise<TestS3> {
   const directory = await mkdtemp(join(tmpdir(), 'redrive-s3-'))
-  const server = new S3rver({ address: '127.0.0.1', port: 0, silent: true, directory, configureBuckets: [] })
+  const server = new S3rver({
+    address: '127.0.0.1',
+    port: 0,
+    silent: true,
+    directory,
+    configureBuckets: [{ name: BUCKET }],
+  })
   writeWhole(server, directory)
   const { port } = await server.run()
   const requests: Record<string, number> = {}
@@ -60,7 +66,6 @@ export async function startS3(): Promise<TestS3> {
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   })
-  await client.send(new CreateBucketCommand({ Bucket: BUCKET }))
   const s3: TestS3 = {
     env: { S3_ENDPOINT: `http://127.0.0.1:${door.port}`, S3_BUCKET: BUCKET, ...KEYS },
     get sent() {
@@ -72,17 +77,11 @@ export async function startS3(): Promise<TestS3> {
       const { Body } = await client.send(new GetObjectCommand({ Bucket: BUCKET, Key: key }))
       return Buffer.from((await Body?.transformToByteArray()) ?? [])
     },
-    list: async prefix => {
-      const keys: string[] = []
-      for (let token: string | undefined; ; ) {
-        const page = await client.send(
-          new ListObjectsV2Command({ Bucket: BUCKET, Prefix: prefix, ...(token && { ContinuationToken: token }) }),
-        )
-        keys.push(...(page.Contents ?? []).map(({ Key }) => Key ?? ''))
-        token = page.NextContinuationToken
-        if (token === undefined) return keys
-      }
-    },
+    list: async prefix =>
+      (await readdir(join(directory, BUCKET), { recursive: true }))
+        .filter(name => name.startsWith(prefix) && name.endsWith(OBJECT))
+        .map(name => name.slice(0, -OBJECT.length)),
+    uploads: () => readdir(join(directory, BUCKET, UPLOADS)).catch(() => []),
     leave: door.leave,
     comeBack: door.comeBack,
     fallSilent: door.fallSilent,

@@ -55,7 +55,8 @@ export async function openWorker(
     async result(id) {
       if ((await end(id)) === 'completed')
         return (await redrive.operator.jobs.get(id))?.result as unknown as ThumbnailResult
-      throw new Error(`it died: ${(await redrive.operator.deadLetters.get(id)).reason}`)
+      const { message, reason, causes } = await redrive.operator.deadLetters.get(id)
+      throw new Error(`it died: ${message} ${JSON.stringify(causes)} (${reason})`)
     },
     async death(id) {
       if ((await end(id)) === 'dead') return redrive.operator.deadLetters.get(id)
