@@ -9,6 +9,8 @@ interface Node {
   readonly path: string
   readonly commands: readonly { readonly name: string; readonly description: string }[]
   readonly options: readonly Option[]
+  /** What its argument may be, where that is known. */
+  readonly choices: readonly string[]
 }
 
 export function completionFor(shell: Shell, program: Command): string {
@@ -28,38 +30,44 @@ function nodesOf(command: Command, path: readonly string[]): Node[] {
     path: path.join(' '),
     commands: command.commands.map(one => ({ name: one.name(), description: one.description() })),
     options: command.options,
+    choices: choicesOf(command),
   }
   return [here, ...command.commands.flatMap(one => nodesOf(one, [...path, one.name()]))]
 }
 
 const flagsOf = ({ short, long }: Option): string[] => [short, long].filter(flag => flag != null)
 
+const choicesOf = (command: Command): string[] =>
+  command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
+
 function bash(nodes: readonly Node[]): string {
-  const [root] = nodes
-  const shared = [...(root?.options ?? []).flatMap(flagsOf), '--help']
-  const withChoices = nodes.flatMap(({ path, options }) =>
-    options.flatMap(option => (option.argChoices ? [{ path, option, choices: option.argChoices }] : [])),
+  const shared = [...(nodes[0]?.options ?? []).flatMap(flagsOf), '--help']
+  const words = ({ commands, options, choices }: Node) =>
+    [...new Set([...commands.map(({ name }) => name), ...choices, ...options.flatMap(flagsOf), ...shared])].join(' ')
+  const pattern = (path: string) => (path === '' ? '*' : `" ${path} "*`)
+  const complete = (list: string) => `COMPREPLY=($(compgen -W "${list}" -- "$cur"))`
+  const values = nodes.flatMap(({ path, options }) =>
+    options.flatMap(option =>
+      option.argChoices === undefined
+        ? []
+        : flagsOf(option).map(
+            flag => `    ${pattern(path)}"|${flag}") ${complete(option.argChoices?.join(' ') ?? '')}; return ;;`,
+          ),
+    ),
   )
   // The longest path first: `dlq retry` before `dlq`. What follows a command (ids, options) does not change it.
-  const deepest = [...nodes].sort((one, other) => other.path.split(' ').length - one.path.split(' ').length)
-  const pattern = (path: string) => (path === '' ? '*' : `" ${path} "*`)
+  const depth = ({ path }: Node) => (path === '' ? 0 : path.split(' ').length)
+  const deepest = [...nodes].sort((one, other) => depth(other) - depth(one))
   return `_redrive() {
   local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD-1]}" line=" " word
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$word" in -*) ;; *) line="$line$word " ;; esac
   done
-  case "$line$prev" in
-${withChoices
-  .map(
-    ({ path, option, choices }) =>
-      `    ${flagsOf(option)
-        .map(flag => `${path === '' ? '*' : `" ${path} "*`}" ${flag}"`)
-        .join('|')}) COMPREPLY=($(compgen -W "${choices.join(' ')}" -- "$cur")); return ;;`,
-  )
-  .join('\n')}
+  case "$line|$prev" in
+${values.join('\n')}
   esac
   case "$line" in
-${deepest.map(({ path, commands, options }) => `    ${pattern(path)}) COMPREPLY=($(compgen -W "${[...commands.map(({ name }) => name), ...options.flatMap(flagsOf), ...shared].join(' ')}" -- "$cur")) ;;`).join('\n')}
+${deepest.map(node => `    ${pattern(node.path)}) ${complete(words(node))} ;;`).join('\n')}
   esac
 }
 complete -F _redrive redrive
@@ -67,7 +75,7 @@ complete -F _redrive redrive
 }
 
 function fish(nodes: readonly Node[]): string {
-  const lines = nodes.flatMap(({ path, commands, options }) => {
+  const lines = nodes.flatMap(({ path, commands, options, choices }) => {
     const names = commands.map(({ name }) => name).join(' ')
     const seen = path.split(' ').map(word => `__fish_seen_subcommand_from ${word}`)
     const here = path === '' ? [] : seen
@@ -77,6 +85,7 @@ function fish(nodes: readonly Node[]): string {
       ...commands.map(
         ({ name, description }) => `complete -c redrive -f${when(conditions)} -a ${name} -d ${quoted(description)}`,
       ),
+      ...choices.map(choice => `complete -c redrive -f${when(here)} -a ${choice}`),
       ...options.map(option => `complete -c redrive${when(here)}${flagOf(option)} -d ${quoted(option.description)}`),
     ]
   })

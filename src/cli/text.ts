@@ -6,8 +6,12 @@ import stringWidth from 'string-width'
 const OBEYED = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 const RUNS_OF_IT = /(?:(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}])+/gu
 
+/** Colours and the like, as errors of other tools have them. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken away
+const SEQUENCE = /\u001b\[[0-?]*[ -/]*[@-~]/g
+
 /** One line. */
-export const printable = (text: string): string => text.replace(RUNS_OF_IT, ' ')
+export const printable = (text: string): string => text.replace(SEQUENCE, '').replace(RUNS_OF_IT, ' ')
 
 /** Several lines, as of a stack. */
 export const printableLines = (text: string): string[] =>

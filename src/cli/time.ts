@@ -22,12 +22,16 @@ export function duration(ms: number): string {
   return parts.join(' ')
 }
 
-/** How long ago a time was, by this machine's clock; one that is a little ahead of it is now. */
-export const ago = (time: string, now: number): string => duration(Math.max(0, now - Date.parse(time)))
+/** How long ago a time was, in one unit, by this machine's clock; one that is a little ahead of it is now. */
+export function ago(time: string, now: number): string {
+  const ms = Math.max(0, now - Date.parse(time))
+  const [name, size] = UNITS.find(([, unit]) => ms >= unit) ?? ['s', 1_000]
+  return `${Math.floor(ms / size)}${name}`
+}
 
 /** `2026-11-15 14:36:21Z (3m ago)` */
 export function moment(time: string, now: number): string {
   const at = Date.parse(time)
   const shown = `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')}Z`
-  return at > now ? `${shown} (in ${duration(at - now)})` : `${shown} (${duration(now - at)} ago)`
+  return at > now ? `${shown} (in ${duration(at - now)})` : `${shown} (${ago(time, now)} ago)`
 }

@@ -38,15 +38,16 @@ export interface DoctorOptions {
   readonly clock: Clock
   /** How often recovery is due. */
   readonly recoveryIntervalMs: number
+  /** Transactions that are open for longer are told of. */
+  readonly longTransactionMs?: number
 }
 
-/** Transactions that are open for longer are told of. */
 const LONG_TRANSACTION_MS = 300_000
 
 export async function examine(db: Database, options: DoctorOptions): Promise<Diagnosis> {
   const findings: Finding[] = []
   try {
-    findings.push(...(await examineServer(db, options.clock)))
+    findings.push(...(await examineServer(db, options)))
     const schema = await examineSchema(db)
     findings.push(schema)
     if (schema.status === 'ok') findings.push(...(await examineLedger(db, options)))
@@ -67,9 +68,9 @@ function diagnosis(findings: readonly Finding[]): Diagnosis {
   return { well: all.every(({ status }) => status === 'ok'), findings: all.sort((a, b) => place(a) - place(b)) }
 }
 
-async function examineServer(db: Database, clock: Clock): Promise<Finding[]> {
+async function examineServer(db: Database, { clock, longTransactionMs }: DoctorOptions): Promise<Finding[]> {
   const asked = clock.monotonic()
-  const server = await serverState(db, LONG_TRANSACTION_MS)
+  const server = await serverState(db, longTransactionMs ?? LONG_TRANSACTION_MS)
   const tookMs = clock.monotonic() - asked
   const kind = db.kind === 'embedded' ? 'The embedded database' : 'The server'
   const answers = fine('database', `${kind} answers: Postgres ${server.version}, schema ${db.schema}.`)

@@ -13,7 +13,7 @@ export const completion: Register = (program, cli) => {
       'after',
       examples(
         'source <(redrive completion bash)',
-        'redrive completion zsh > "${fpath[1]}/_redrive"',
+        'source <(redrive completion zsh)',
         'redrive completion fish > ~/.config/fish/completions/redrive.fish',
       ),
     )

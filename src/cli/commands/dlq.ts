@@ -63,10 +63,14 @@ export const dlq: Register = (program, cli) => {
     .action(async (asked: readonly string[], { reason }: { reason: string }) => {
       const { client, output, host } = cli()
       const closed: DeadLetter[] = []
-      for (const one of asked) {
-        closed.push(await (await client()).post<DeadLetter>(path`/dead-letter-queue/${one}/mark-failed`, { reason }))
+      try {
+        for (const one of asked) {
+          closed.push(await (await client()).post<DeadLetter>(path`/dead-letter-queue/${one}/mark-failed`, { reason }))
+        }
+      } finally {
+        // Where one could not be, those before it are closed all the same.
+        if (closed.length > 0) output.list(closed, columns(host.clock.now(), 'all'), '')
       }
-      output.list(closed, columns(host.clock.now(), 'all'), '')
     })
 
   command
@@ -81,7 +85,7 @@ export const dlq: Register = (program, cli) => {
       examples(`redrive dlq note 01981234-5678-7abc-8def-0123456789ab 'waits for the bank' --assign ada`),
     )
     .action(async (asked: string, text: string | undefined, options: { assign?: string; priority?: number }) => {
-      const { client, output, host } = cli()
+      const { client, output } = cli()
       const { assign, priority } = options
       const change = {
         ...(text !== undefined && { notes: text || null }),
@@ -90,9 +94,7 @@ export const dlq: Register = (program, cli) => {
       }
       if (Object.keys(change).length === 0) throw usageError('Give a text, --assign or --priority')
       const letter = await (await client()).put<DeadLetter>(path`/dead-letter-queue/${asked}/notes`, change)
-      output.one(letter, (value, style) =>
-        deadLetterStory({ ...value, attempts: [] }, output, host.clock.now(), style).slice(0, 1),
-      )
+      output.one(letter, () => ['noted'])
     })
 }
 

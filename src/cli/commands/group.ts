@@ -10,6 +10,7 @@ import { gather, sayMore } from '../paging.js'
 import { path } from '../path.js'
 import { groupStory } from '../stories/group.js'
 import type { Column } from '../table.js'
+import { printable } from '../text.js'
 import { ago } from '../time.js'
 
 export const group: Register = (program, cli) => {
@@ -39,7 +40,11 @@ export const group: Register = (program, cli) => {
     .description('one cause: what it affects, and how it looks')
     .argument('<id>', 'its id')
     .addHelpText('after', examples('redrive group show 4f1c2a'))
-    .action(async (id: string) => show(cli(), await (await cli().client()).get<Group>(path`/groups/${id}`)))
+    .action(async (id: string) => {
+      const { client, output, host } = cli()
+      const found = await (await client()).get<Group>(path`/groups/${id}`)
+      output.one(found, (value, style) => groupStory(value, host.clock.now(), style))
+    })
 
   change(command, cli, { verb: 'ack', status: 'acknowledged', description: 'say that somebody is on it' })
   change(command, cli, {
@@ -57,7 +62,11 @@ export const group: Register = (program, cli) => {
     .argument('<who>', "a name; '' for nobody")
     .addHelpText('after', examples('redrive group assign 4f1c2a ada'))
     .action(async (id: string, who: string) => {
-      show(cli(), await (await cli().client()).patch<Group>(path`/groups/${id}`, { assignee: who || null }))
+      const { client, output } = cli()
+      const changed = await (await client()).patch<Group>(path`/groups/${id}`, { assignee: who || null })
+      output.one(changed, ({ assignee }) => [
+        assignee === undefined ? 'assigned to nobody' : `assigned to ${printable(assignee)}`,
+      ])
     })
 }
 
@@ -76,12 +85,11 @@ function change(command: Command, cli: () => Cli, { verb, status, description }:
     .option('--reason <text>', 'for the audit')
     .addHelpText('after', examples(`redrive group ${verb} 4f1c2a`))
     .action(async (id: string, { note: notes, reason }: { note?: string; reason?: string }) => {
-      show(cli(), await (await cli().client()).patch<Group>(path`/groups/${id}`, { status, notes, reason }))
+      const { client, output } = cli()
+      const changed = await (await client()).patch<Group>(path`/groups/${id}`, { status, notes, reason })
+      output.one(changed, value => [value.status])
     })
 }
-
-const show = ({ output, host }: Cli, found: Group): void =>
-  output.one(found, (value, style) => groupStory(value, host.clock.now(), style))
 
 const columns = (now: number): readonly Column<GroupBrief>[] => [
   { title: 'GROUP', value: row => row.id, whole: true },

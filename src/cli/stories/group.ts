@@ -10,7 +10,7 @@ export function groupStory(group: Group, now: number, style: Style): string[] {
   const [sample] = group.samples
   const counted = ({ value, exact }: Group['dead']) => `${value}${exact ? '' : ' or more'}`
   return [
-    title(`${group.title}`, style),
+    title(group.title, style),
     ...fields(
       [
         ['group', group.id],
@@ -19,7 +19,10 @@ export function groupStory(group: Group, now: number, style: Style): string[] {
         ['service', group.service],
         ['dead', counted(group.dead)],
         ['retrying', counted(group.retrying)],
-        ['failures', `${group.failures}, ${group.deaths} of them deaths; ${group.perMinute} a minute lately`],
+        [
+          'failures',
+          `${group.failures}, ${group.deaths} of them deaths; ${Math.round(group.perMinute * 100) / 100} a minute lately`,
+        ],
         ['first seen', moment(group.firstSeen, now)],
         ['last seen', moment(group.lastSeen, now)],
         ['queues', shares(group.queues)],
