@@ -26,6 +26,7 @@ const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.m
 const alias = [
   { find: /^redrive$/, replacement: source('index.ts') },
   { find: /^redrive\/(http|testing)$/, replacement: source('$1/index.ts') },
+  { find: /^redrive\/metrics$/, replacement: source('telemetry/index.ts') },
   { find: /^redrive\/transports\/(\w+)$/, replacement: source('transport/transports/$1.ts') },
 ]
 

@@ -13,6 +13,7 @@ import { type Audit, audit } from './operator/audit.js'
 import { type DeadLetters, deadLetters } from './operator/dead-letters.js'
 import { type Diagnosis, examine } from './operator/doctor.js'
 import { type FleetWatch, fleetWatch } from './operator/fleet-news.js'
+import { type GaugeDesk, gauges } from './operator/gauges.js'
 import { type Groups, groups } from './operator/groups.js'
 import { readHealth } from './operator/health.js'
 import { type JobSearch, jobSearch } from './operator/job-search.js'
@@ -85,6 +86,8 @@ export interface Operator {
   readonly requests: Requests
   /** What happened in the whole fleet since the last look, for whoever watches. */
   readonly fleetNews: FleetWatch
+  /** What the ledger holds, for metrics; told by one process of the fleet. */
+  readonly gauges: GaugeDesk
 }
 
 /** For a job that is enqueued by its name: its queue, where its workers do not say which. */
@@ -153,6 +156,7 @@ export class Redrive {
       tokens: tokens(desk),
       requests: requests(desk),
       fleetNews: fleetWatch(desk),
+      gauges: gauges(desk),
     }
     this.#promoter = promoter(runtime)
     this.#pulse = pulse(runtime)
@@ -225,6 +229,7 @@ export class Redrive {
   ): Promise<Enqueued[]> {
     this.#checkOpen()
     const { clock, transport, announce } = this.#runtime
+    this.#route(definition)
     const made = items.map(({ payload, options = {} }) => newJob(clock, definition, payload, options))
     if (definition.schema) await Promise.all(made.map(job => checkPayload(definition, job.payloadText)))
     const enqueued = await transport.publish(made, tx)
@@ -237,6 +242,16 @@ export class Redrive {
     return enqueued
   }
 
+  /** A job's definition may say what carries its queue. */
+  #route({ queue, transport, name }: AnyJobDefinition): void {
+    const { carriers } = this.#runtime
+    if (carriers) carriers.route(queue, transport)
+    else if (transport !== undefined && transport !== 'postgres') {
+      const how = `one that is set up: openRedrive({ transports: { ${transport}: ${transport}(…) } })`
+      throw invalid(`The transport of job ${name}`, transport, how)
+    }
+  }
+
   /** A job will be due in so long: be awake then. */
   expectDue(delayMs: number): void {
     this.#promoter.nudgeIn(delayMs)
@@ -247,7 +262,9 @@ export class Redrive {
     this.#checkOpen()
     const { leaseMs, pollMs, version } = this.#configuration
     const name = options.name ?? `${this.#configuration.name}/${this.#workers.size + 1}`
-    const worker = new Worker(this.#runtime, chosen(definitions, options.queues), {
+    const handled = chosen(definitions, options.queues)
+    for (const definition of handled) this.#route(definition)
+    const worker = new Worker(this.#runtime, handled, {
       name,
       host: hostname(),
       pid: process.pid,
@@ -332,6 +349,7 @@ export class Redrive {
     await Promise.all([...this.#workers].map(worker => worker.stop(options)))
     await Promise.all([this.#healthWatch?.stop(), this.#pulse.stop(), this.#promoter.stop(), this.#recovery.stop()])
     await this.#groups.stop()
+    await this.#operator.gauges.leave().catch(() => {})
     await this.#runtime.services.stop()
     await this.#runtime.transport.close()
     await this.#runtime.db.close()

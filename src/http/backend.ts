@@ -1,9 +1,11 @@
 // What the HTTP API needs of a Redrive: the operator's desk and a few functions beside it. `openRedrive` gives one.
+import type { EventName, Listener } from '../domain/event.js'
 import type { Enqueued } from '../domain/job.js'
 import type { Audit } from '../operator/audit.js'
 import type { DeadLetters } from '../operator/dead-letters.js'
 import type { Diagnosis } from '../operator/doctor.js'
 import type { FleetWatch } from '../operator/fleet-news.js'
+import type { GaugeDesk } from '../operator/gauges.js'
 import type { Groups } from '../operator/groups.js'
 import type { readHealth } from '../operator/health.js'
 import type { JobSearch } from '../operator/job-search.js'
@@ -44,7 +46,9 @@ export interface Backend {
     readonly requests: Requests
     doctor(): Promise<Diagnosis>
     readonly fleetNews: FleetWatch
+    readonly gauges: GaugeDesk
   }
+  on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void
   enqueueNamed(name: string, payload: unknown, options?: NamedJobOptions): Promise<Enqueued>
   recover(): Promise<RecoveryRun | undefined>
   recoveryStatus(): Promise<RecoveryStatistics>

@@ -7,6 +7,7 @@ import { invalid, RedriveError } from '../domain/errors.js'
 import type { Json } from '../domain/json.js'
 import { LIMITS } from '../domain/limits.js'
 import { allows } from '../domain/scope.js'
+import { metrics } from '../telemetry/metrics.js'
 import { type Answered, answerOnce } from './answer-once.js'
 import { Authenticator, type Identity } from './authenticate.js'
 import type { Backend } from './backend.js'
@@ -83,6 +84,8 @@ export function createHttp(backend: Backend, options: HttpOptions = {}): Http {
   const authenticator = new Authenticator(clock, configured, () => backend.operator.tokens.stored())
   const refusals = new Refusals(clock, entry => backend.operator.audit.write(entry))
   const moment = new Moment(clock)
+  // Counted from now on, not from when somebody asks for the first time.
+  metrics(backend)
   const cached = <T>(name: string, make: () => Promise<T>) => moment.cached(name, make)
   const feed = new Feed(
     { look: since => backend.operator.fleetNews(since), statistics: () => statisticsOf({ backend, cached }) },

@@ -12,6 +12,7 @@ import { getGroup } from './handlers/get-group.js'
 import { getHealth } from './handlers/get-health.js'
 import { getJob } from './handlers/get-job.js'
 import { getMe } from './handlers/get-me.js'
+import { getMetrics } from './handlers/get-metrics.js'
 import { getPolicy } from './handlers/get-policy.js'
 import { getRecoveryStatus } from './handlers/get-recovery-status.js'
 import { getStatistics } from './handlers/get-statistics.js'
@@ -399,6 +400,15 @@ export const ROUTES: readonly Route[] = [
     response: desk.health,
     statuses: [200, 503],
     handle: getHealth,
+  }),
+  route('get', '/metrics', {
+    at: 'root',
+    scope: 'read',
+    tag: 'health',
+    summary: 'Metrics for Prometheus',
+    response: desk.metrics,
+    produces: 'text/plain',
+    handle: getMetrics,
   }),
   route('get', '/healthz', {
     at: 'root',

@@ -32,6 +32,7 @@ const tsconfig = () => ({
     paths: {
       redrive: [join(ROOT, 'test/docs/redrive-for-examples.ts')],
       'redrive/http': [join(ROOT, 'src/http/index.ts')],
+      'redrive/metrics': [join(ROOT, 'src/telemetry/index.ts')],
       'redrive/testing': [join(ROOT, 'src/testing/index.ts')],
     },
     typeRoots: [join(ROOT, 'node_modules/@types')],

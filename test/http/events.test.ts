@@ -147,6 +147,7 @@ function noisy(bytes: number): Backend {
   }
   const none = async () => []
   return {
+    on: () => () => {},
     operator: { fleetNews, tokens: { stored: none }, queues: { statistics: none }, deadLetters: { statistics: none } },
   } as unknown as Backend
 }

@@ -45,6 +45,7 @@ const DECLARED: Readonly<Record<string, Route['scope']>> = {
   'GET /openapi.json': 'read',
   'GET //queue-stats': 'read',
   'GET //health': 'read',
+  'GET //metrics': 'read',
   'GET //healthz': 'none',
 }
 

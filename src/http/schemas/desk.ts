@@ -76,6 +76,8 @@ export const auditQuery = z
     'must have both targetType and target, or neither',
   )
 
+export const metrics = z.string().openapi({ description: 'as Prometheus reads it' })
+
 export const events = z.string().openapi({ description: 'text/event-stream; the names of events are in the guide' })
 
 export const me = z.strictObject({ name: z.string(), scopes: z.array(scope) }).openapi('Me')
