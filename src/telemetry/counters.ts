@@ -1,12 +1,11 @@
 // What this process does, counted from its events: for Prometheus, under the names of the contract. Never an id, a message or a
 // tenant as a label.
 import { Counter, Histogram, type Registry } from 'prom-client'
-import type { EventName, Events, Listener } from '../domain/event.js'
+import type { Events } from '../domain/event.js'
 import type { JobIdentity } from '../domain/job.js'
 import type { OutcomeType } from '../domain/outcome.js'
+import type { On } from './emitter.js'
 import { LabelValues } from './label-values.js'
-
-export type On = <Name extends EventName>(name: Name, listener: Listener<Name>) => () => void
 
 const WAIT_SECONDS = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600]
 const DURATION_SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15, 30, 60, 300]

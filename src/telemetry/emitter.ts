@@ -7,6 +7,8 @@ export interface Emitter {
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void
 }
 
+export type On = Emitter['on']
+
 export function createEmitter(): Emitter {
   const listeners = new Map<EventName, Set<Listener<never>>>()
 

@@ -1,6 +1,7 @@
 // Metrics for Prometheus: what this process did, and, where it has that duty, what the ledger holds.
 import { Registry } from 'prom-client'
-import { countEvents, type On } from './counters.js'
+import { countEvents } from './counters.js'
+import type { On } from './emitter.js'
 import { type GaugeReading, ledgerGauges } from './ledger-gauges.js'
 
 /** What `metrics` needs of a Redrive. */
