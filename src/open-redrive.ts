@@ -22,7 +22,8 @@ import { Policies } from './runtime/policies.js'
 import type { Runtime } from './runtime/runtime.js'
 import { readSettings } from './settings.js'
 import { createEmitter } from './telemetry/emitter.js'
-import { jobLog, type Logger, stderrLogger } from './telemetry/log.js'
+import { jobLog, type Logger, type LogLevel } from './telemetry/log.js'
+import { logEvents } from './telemetry/log-events.js'
 import { postgresTransport } from './transport/transports/postgres.js'
 
 export interface RedriveOptions {
@@ -105,7 +106,7 @@ export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive
   try {
     await prepare(db, options.migrate !== false)
     const { announce, on } = createEmitter()
-    const logger = options.logger ?? stderrLogger(settings.logLevel, clock)
+    const logger = options.logger ?? (await ownLogger(settings.logLevel, clock))
     const parts = { db, transport: postgresTransport(db, clock), clock, random, announce }
     const runtime: Runtime = {
       ...parts,
@@ -114,12 +115,7 @@ export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive
       logFor: jobLog(logger),
       onDeferred: delayMs => redrive.expectDue(delayMs),
     }
-    on('error', ({ where, error }) =>
-      logger.warn({ where, error: (error as Error)?.message ?? String(error) }, 'will be tried again'),
-    )
-    on('triage.acted', ({ rule, action, letters }) => {
-      if (action.type === 'discard') logger.info({ rule, letters, reason: action.reason }, 'discarded by a triage rule')
-    })
+    logEvents(on, logger)
     const redrive = new Redrive(runtime, on, configuration)
     openInstances.add(redrive)
     return redrive
@@ -127,6 +123,12 @@ export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive
     await db.close().catch(() => {})
     throw error
   }
+}
+
+/** Loaded where it is used: whoever brings a logger has no use for another. */
+async function ownLogger(level: LogLevel, clock: Clock): Promise<Logger> {
+  const { defaultLogger } = await import('./telemetry/default-logger.js')
+  return defaultLogger(level, clock)
 }
 
 async function prepare(db: Database, mayMigrate: boolean): Promise<void> {

@@ -18,5 +18,5 @@ export interface Runtime {
   readonly services: Services
   /** Called when a job will be due in so long, for whoever promotes. */
   readonly onDeferred: (delayMs: number) => void
-  readonly logFor: (job: Job) => Log
+  readonly logFor: (job: Job, worker?: string) => Log
 }

@@ -102,7 +102,7 @@ export class Worker {
       random,
       announce,
       onDeferred,
-      logFor,
+      logFor: job => logFor(job, name),
       saveProgress: (job, progress) => saveProgress(db, job.id, job.lease, progress),
       markStarted: job => markStarted(db, job),
     })
