@@ -8,6 +8,7 @@ import type { RedisDelivery } from './redis-entry.js'
 import { Holdings } from './redis-holdings.js'
 import { RedisReader } from './redis-reader.js'
 import { ACKNOWLEDGE, KEEP, LEAVE, PARK_TOUCHED, PARK_UNTOUCHED, type Script } from './redis-scripts.js'
+import { selection } from './redis-selection.js'
 import { type Stream, streamsOf } from './redis-streams.js'
 
 export interface ConsumerParts {
@@ -185,12 +186,10 @@ export class RedisConsumer implements BrokerConsumer {
     const others: RedisDelivery[] = []
     for (let from = 0; from < deliveries.length; from += CHUNK) {
       const chunk = deliveries.slice(from, from + CHUNK)
-      const keys = [...new Set(chunk.map(({ stream }) => stream.key))]
-      const indexOf = new Map(keys.map((key, index) => [key, index + 1]))
-      const words = chunk.flatMap(({ stream, id }) => [indexOf.get(stream.key) as number, id])
+      const { keys, words } = selection(chunk)
       const answer = await this.#parts.commands.run(script, keys, [this.#parts.consumer, ...words], limitMs)
       const named = new Set((answer as [number, string][]).map(([index, id]) => `${keys[index - 1]}\n${id}`))
-      if (named.size > 0) others.push(...chunk.filter(({ stream, id }) => named.has(`${stream.key}\n${id}`)))
+      if (named.size > 0) others.push(...chunk.filter(({ key, id }) => named.has(`${key}\n${id}`)))
     }
     return others
   }

@@ -2,6 +2,7 @@
 // field is a header. Anyone can make one: XADD redrive:images:5 * redrive-name resize body '{"key":"a.png"}'
 import { createHash } from 'node:crypto'
 import type { Delivery, Message } from '../broker.js'
+import { type Placed, placed } from './redis-selection.js'
 import type { Stream } from './redis-streams.js'
 
 const BODY = 'body'
@@ -18,13 +19,13 @@ export interface About {
   readonly outOfTurn?: boolean
 }
 
-export class RedisDelivery implements Delivery {
+export class RedisDelivery implements Delivery, Placed {
   readonly stream: Stream
   readonly id: string
   readonly redelivered: boolean
   readonly body: string
   readonly headers: Readonly<Record<string, string>>
-  /** Its id as numbers: the time it was added, and its rank among those of the same millisecond. */
+  readonly key: string
   readonly at: number
   readonly sequence: number
   /** Given a turn before its time, so that it is not passed over for ever. */
@@ -39,9 +40,10 @@ export class RedisDelivery implements Delivery {
   constructor(stream: Stream, id: string, fields: readonly string[], about: About) {
     this.stream = stream
     this.id = id
-    const [at, sequence] = id.split('-')
-    this.at = Number(at)
-    this.sequence = Number(sequence)
+    const { key, at, sequence } = placed(stream.key, id)
+    this.key = key
+    this.at = at
+    this.sequence = sequence
     this.redelivered = about.redelivered
     this.outOfTurn = about.outOfTurn ?? false
     this.safeUntil = about.safeUntil

@@ -1,5 +1,6 @@
 // What a consumer has in hand: each delivery until it is settled, and those nobody has taken yet, by queue, in line.
 import type { RedisDelivery } from './redis-entry.js'
+import { byPlace } from './redis-selection.js'
 
 /** Names of deliveries whose fate is unknown, so many at most: the oldest are forgotten. */
 const MOST_ABANDONED = 10_000
@@ -18,7 +19,7 @@ export class Holdings {
   }
 
   has(delivery: RedisDelivery): boolean {
-    return this.#held.get(nameOf(delivery.stream.key, delivery.id)) === delivery
+    return this.#held.get(nameOf(delivery.key, delivery.id)) === delivery
   }
 
   knows(key: string, id: string): boolean {
@@ -27,7 +28,7 @@ export class Holdings {
 
   /** `inLine` off: in hand, but not to be taken. */
   add(delivery: RedisDelivery, inLine: boolean): void {
-    this.#held.set(nameOf(delivery.stream.key, delivery.id), delivery)
+    this.#held.set(nameOf(delivery.key, delivery.id), delivery)
     if (!inLine) return
     const line = this.#arrived.get(delivery.queue)
     if (!line) this.#arrived.set(delivery.queue, [delivery])
@@ -53,7 +54,7 @@ export class Holdings {
   drop(deliveries: readonly RedisDelivery[]): void {
     for (const delivery of deliveries) {
       if (!this.has(delivery)) continue
-      this.#held.delete(nameOf(delivery.stream.key, delivery.id))
+      this.#held.delete(nameOf(delivery.key, delivery.id))
       if (delivery.taken) continue
       const line = this.#arrived.get(delivery.queue) ?? []
       const place = line.indexOf(delivery)
@@ -64,8 +65,8 @@ export class Holdings {
   /** Dropped without a word of Redis: it may still be in our name, and is not new to us when it comes again. */
   abandon(deliveries: readonly RedisDelivery[]): void {
     this.drop(deliveries)
-    for (const { stream, id, taken, redelivered } of deliveries) {
-      if (taken || redelivered) this.#abandoned.add(nameOf(stream.key, id))
+    for (const { key, id, taken, redelivered } of deliveries) {
+      if (taken || redelivered) this.#abandoned.add(nameOf(key, id))
     }
     for (const oldest of this.#abandoned) {
       if (this.#abandoned.size <= MOST_ABANDONED) break
@@ -90,5 +91,5 @@ function insert(line: RedisDelivery[], delivery: RedisDelivery): void {
 function isBefore(a: RedisDelivery, b: RedisDelivery): boolean {
   if (a.outOfTurn !== b.outOfTurn) return a.outOfTurn
   if (a.priority !== b.priority) return a.priority > b.priority
-  return a.at !== b.at ? a.at < b.at : a.sequence < b.sequence
+  return byPlace(a, b) < 0
 }

@@ -7,6 +7,7 @@ import { isReply, pauseMs, type RedisConnection } from './redis-connection.js'
 import { RedisDelivery } from './redis-entry.js'
 import type { Holdings } from './redis-holdings.js'
 import { CLAIM, FOUND, HELD, KEEP, READ, SWEEP, TAKE } from './redis-scripts.js'
+import { placed, selection } from './redis-selection.js'
 import { GROUP, inLine, type Stream } from './redis-streams.js'
 
 export interface ReaderOptions {
@@ -182,20 +183,25 @@ export class RedisReader {
   /** What is in our name without our knowing. */
   async #recollect(): Promise<void> {
     const { consumer, holdings } = this.#options
-    const keys = keysOf(this.#streams)
-    const held = (await this.#connection.run(HELD, keys, [consumer, MOST_RECOLLECTED])) as HeldEntry[]
-    const unknown = held.filter(([index, id]) => !holdings.knows(keys[index - 1] as string, id))
-    const deliveriesOf = new Map(unknown.map(([index, id, deliveries]) => [`${index} ${id}`, deliveries]))
+    const held = (await this.#connection.run(HELD, keysOf(this.#streams), [consumer])) as HeldEntry[]
+    const byKey = new Map(this.#streams.map(stream => [stream.key, stream]))
+    const deliveriesOf = new Map<string, number>()
+    const unknown = held.flatMap(([index, id, deliveries]) => {
+      const { key } = this.#streams[index - 1] as Stream
+      if (holdings.knows(key, id)) return []
+      deliveriesOf.set(`${key}\n${id}`, deliveries)
+      return [placed(key, id)]
+    })
     if (unknown.length > 0) {
-      const words = [consumer, ...unknown.flatMap(entry => entry.slice(0, 2))]
+      const { keys, words } = selection(unknown)
       const safeUntil = this.#safeUntil()
-      await this.#connection.run(KEEP, keys, words)
-      const read = (await this.#connection.run(READ, keys, words)) as ReadEntry[]
+      await this.#connection.run(KEEP, keys, [consumer, ...words])
+      const read = (await this.#connection.run(READ, keys, [consumer, ...words])) as ReadEntry[]
       this.#arrive(
         read.map(([index, id, fields]) => {
-          const stream = this.#streams[index - 1] as Stream
-          const seen = holdings.wasAbandoned(stream.key, id) || (deliveriesOf.get(`${index} ${id}`) ?? 2) > 1
-          return new RedisDelivery(stream, id, fields, { redelivered: seen, safeUntil })
+          const key = keys[index - 1] as string
+          const seen = holdings.wasAbandoned(key, id) || deliveriesOf.get(`${key}\n${id}`) !== 1
+          return new RedisDelivery(byKey.get(key) as Stream, id, fields, { redelivered: seen, safeUntil })
         }),
       )
     }
@@ -222,8 +228,5 @@ export class RedisReader {
     this.#rest = undefined
   }
 }
-
-/** More than anyone has in hand. */
-const MOST_RECOLLECTED = 100_000
 
 const keysOf = (streams: readonly Stream[]): string[] => streams.map(({ key }) => key)

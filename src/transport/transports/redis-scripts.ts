@@ -13,6 +13,9 @@ const script = (name: string, lua: string): Script => ({ name, lua })
 
 const NAMES = `local group, parked = '${GROUP}', '${PARKED}'`
 
+/** More than anyone has in hand. */
+const MOST_IN_HAND = 100_000
+
 /** Runs of ids, for commands that take many: Lua hands over some thousand arguments at most. */
 const IN_RUNS = `
   local function in_runs(ids, act)
@@ -109,27 +112,30 @@ export const CLAIM = script(
 )
 
 /**
- * Looks whose entries are. KEYS: streams. ARGV: consumer, then for each entry the index of its stream and its id. `mine`
- * gets the entries of this consumer by stream. Answers those that another has, or that wait in line: { stream, id } each.
- * What is not in the stream any more is nobody's: it was settled before, or Redis lost it.
+ * Looks whose entries are. KEYS: streams. ARGV: consumer, then for each stream how many entries and their ids, in order.
+ * `mine` gets the entries of this consumer by stream. Answers those that another has, or that wait in line: { stream, id }
+ * each. What is not in the stream any more is nobody's: it was settled before, or Redis lost it.
  */
 const ownedBy = (mine: string) => `
   ${NAMES}
   ${IN_RUNS}
-  local me = ARGV[1]
-  local owned, others = {}, {}
-  for at = 2, #ARGV, 2 do
-    local index, id = tonumber(ARGV[at]), ARGV[at + 1]
-    if #redis.call('XPENDING', KEYS[index], group, id, id, 1, me) > 0 then
-      owned[index] = owned[index] or {}
-      table.insert(owned[index], id)
-    elseif #redis.call('XRANGE', KEYS[index], id, id) > 0 then
-      others[#others + 1] = { index, id }
+  local me, others, at = ARGV[1], {}, 2
+  for index, key in ipairs(KEYS) do
+    local last = at + tonumber(ARGV[at])
+    local held = {}
+    for _, pending in ipairs(redis.call('XPENDING', key, group, ARGV[at + 1], ARGV[last], ${MOST_IN_HAND}, me)) do
+      held[pending[1]] = true
     end
-  end
-  for index, ids in pairs(owned) do
-    local key = KEYS[index]
-    ${mine}
+    local ids = {}
+    for place = at + 1, last do
+      local id = ARGV[place]
+      if held[id] then ids[#ids + 1] = id
+      elseif #redis.call('XRANGE', key, id, id) > 0 then others[#others + 1] = { index, id } end
+    end
+    if #ids > 0 then
+      ${mine}
+    end
+    at = last + 1
   end
   return others`
 
@@ -163,29 +169,32 @@ export const PARK_UNTOUCHED = script('parkUntouched', park(0))
 /** Given back by somebody who may have begun. */
 export const PARK_TOUCHED = script('parkTouched', park(1))
 
-/** KEYS: streams. ARGV: consumer, how many at most. Answers { stream, id, deliveries } of all that is in its name. */
+/** KEYS: streams. ARGV: consumer. Answers { stream, id, deliveries } of all that is in its name. */
 export const HELD = script(
   'held',
   `
   ${NAMES}
   local held = {}
   for index, key in ipairs(KEYS) do
-    for _, pending in ipairs(redis.call('XPENDING', key, group, '-', '+', ARGV[2], ARGV[1])) do
+    for _, pending in ipairs(redis.call('XPENDING', key, group, '-', '+', ${MOST_IN_HAND}, ARGV[1])) do
       held[#held + 1] = { index, pending[1], pending[4] }
     end
   end
   return held`,
 )
 
-/** KEYS: streams. ARGV: consumer, then stream and id of entries in its name. Answers { stream, id, fields } each. */
+/** KEYS and ARGV as above. Answers { stream, id, fields } each. */
 export const READ = script(
   'read',
   `
-  local read = {}
-  for at = 2, #ARGV, 2 do
-    local index = tonumber(ARGV[at])
-    local entry = redis.call('XRANGE', KEYS[index], ARGV[at + 1], ARGV[at + 1])[1]
-    if entry then read[#read + 1] = { index, entry[1], entry[2] } end
+  local read, at = {}, 2
+  for index, key in ipairs(KEYS) do
+    local last = at + tonumber(ARGV[at])
+    for place = at + 1, last do
+      local entry = redis.call('XRANGE', key, ARGV[place], ARGV[place])[1]
+      if entry then read[#read + 1] = { index, entry[1], entry[2] } end
+    end
+    at = last + 1
   end
   return read`,
 )
@@ -196,7 +205,7 @@ export const LEAVE = script(
   `
   ${NAMES}
   for _, key in ipairs(KEYS) do
-    local left = redis.pcall('XPENDING', key, group, '-', '+', 100000, ARGV[1])
+    local left = redis.pcall('XPENDING', key, group, '-', '+', ${MOST_IN_HAND}, ARGV[1])
     if not left.err then
       for _, pending in ipairs(left) do
         local touched = pending[4] > 1 and 1 or 0
