@@ -9,7 +9,7 @@ import { listOf } from './rows.js'
 import { BURY, buryRows } from './settle/bury.js'
 import { CANCEL } from './settle/cancel.js'
 import { complete } from './settle/complete.js'
-import { DEFER, deferRow } from './settle/defer.js'
+import { DEFER, deferRows } from './settle/defer.js'
 import { record } from './settle/record.js'
 import { wakeChannel } from './wake-channel.js'
 
@@ -27,7 +27,7 @@ const SORTS: Readonly<Record<Decision['type'], Sort>> = {
 type Rows = (batch: readonly Settlement[]) => readonly object[]
 
 const FAILED: Readonly<Record<Exclude<Sort, 'complete'>, { statement: Statement; rows: Rows }>> = {
-  defer: { statement: DEFER, rows: batch => batch.map(deferRow) },
+  defer: { statement: DEFER, rows: deferRows },
   bury: { statement: BURY, rows: buryRows },
   cancel: { statement: CANCEL, rows: batch => batch.map(record) },
 }

@@ -1,5 +1,5 @@
 // Attempts are counted when a job is claimed, so that a crash counts; everything that is nobody's fault has a counter of
-// its own. Seen red: with `attempt = j.attempt` in TAKE, and without the refund in deferRow.
+// its own. Seen red: with `attempt = j.attempt` in TAKE, and without the refund in whatFollows.
 import { describe, expect, it } from 'vitest'
 import type { Settlement } from '../../src/domain/settlement.js'
 import { settle } from '../../src/ledger/settle.js'

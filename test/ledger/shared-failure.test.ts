@@ -1,4 +1,4 @@
-// Deaths of one cause travel together (ledger/settle/shared-failure.ts); what is stored must be what each of them said.
+// Failures of one cause travel together (ledger/settle/shared-failure.ts); what is stored must be what each of them said.
 import { expect, it } from 'vitest'
 import type { Failure } from '../../src/domain/failure.js'
 import { attemptsOf } from '../../src/ledger/attempt.js'
@@ -7,6 +7,7 @@ import { enqueue } from '../../src/ledger/enqueue.js'
 import { BURY, buryRows } from '../../src/ledger/settle/bury.js'
 import { record } from '../../src/ledger/settle/record.js'
 import { shareFailures } from '../../src/ledger/settle/shared-failure.js'
+import { settle } from '../../src/ledger/settle.js'
 import { freshDatabase } from '../support/databases.js'
 import { buried } from '../support/settlements.js'
 import { aFailure, aJob, aSession, take } from '../support/story.js'
@@ -46,6 +47,28 @@ it('what is alike travels once', () => {
     record(batch[0] as never),
     { id: '1', lease: '1', message: 'order 22 was refused', like: '0' },
   ])
+})
+
+it.each(['memory', 'server'] as const)('and each retry is stored with its own delay and reason (%s)', async kind => {
+  const { db } = await freshDatabase(kind)
+  await enqueue(
+    db,
+    FAILURES.map(() => aJob()),
+    null,
+  )
+  const jobs = await take(db, await aSession(db), FAILURES.length)
+  const ends = jobs.map((job, at) => {
+    const failure = FAILURES[at] as Failure
+    const decision = { type: 'retry', delayMs: 1_000 * (at + 1), reason: `again in ${at + 1} s` } as const
+    return { id: job.id, lease: job.lease, outcome: { type: 'failed', failure }, decision } as const
+  })
+  expect(await settle(db, ends, '1')).toEqual([])
+  for (const [at, job] of jobs.entries()) {
+    const { message, stack, code } = FAILURES[at] as Failure
+    const [attempt] = await attemptsOf(db, job.id)
+    expect(attempt).toMatchObject({ message, reason: `again in ${at + 1} s`, delayMs: 1_000 * (at + 1) })
+    expect([attempt?.stack, attempt?.errorCode]).toEqual([stack, code])
+  }
 })
 
 it.each(['memory', 'server'] as const)('and is stored as each of them said (%s)', async kind => {

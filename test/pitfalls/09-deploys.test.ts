@@ -1,4 +1,4 @@
-// A deploy burns no attempt and strands no job. Seen red: without the refund in deferRow, without the give-back of
+// A deploy burns no attempt and strands no job. Seen red: without the refund in whatFollows, without the give-back of
 // the buffer in Worker.#leave, and without the abort after the grace time.
 import { describe, expect, it } from 'vitest'
 import type { JobId } from '../../src/domain/ids.js'

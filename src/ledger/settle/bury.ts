@@ -6,7 +6,7 @@ import { sql } from '../database.js'
 import { FENCED } from './complete.js'
 import { addToFailures } from './failures.js'
 import { RECORD_ATTEMPTS, type Recorded, record } from './record.js'
-import { SHARED_INPUT, shareFailures } from './shared-failure.js'
+import { sharedInput, shareFailures } from './shared-failure.js'
 import { addToTally } from './tally.js'
 
 /** What a dead letter takes from the record of the attempt it died of. */
@@ -38,7 +38,7 @@ export const BURY_MOVED = `
     fingerprint = excluded.fingerprint, service = excluded.service)`
 
 export const BURY = sql`
-  WITH ${SHARED_INPUT}, moved AS (
+  WITH ${sharedInput()}, moved AS (
     DELETE FROM redrive.job j WHERE ${FENCED} RETURNING j.*
   ), logged AS (${RECORD_ATTEMPTS}), ${BURY_MOVED},
   counted AS (${addToTally('moved', { failed: 'true', dead: 'true' })}),

@@ -6,14 +6,24 @@ import type { Settlement } from '../../domain/settlement.js'
 import { sql } from '../database.js'
 import { FENCED } from './complete.js'
 import { addToFailures } from './failures.js'
-import { RECORD_ATTEMPTS, RECORD_INPUT, record } from './record.js'
+import { RECORD_ATTEMPTS, record } from './record.js'
+import { sharedInput, shareFailures } from './shared-failure.js'
 import { addToTally } from './tally.js'
 
+/** What a deferral says beyond the attempt's record. */
+const WHAT_FOLLOWS: Readonly<Record<keyof ReturnType<typeof whatFollows>, string>> = {
+  state: 'redrive.job_state',
+  unlogged: 'boolean',
+  refund: 'integer',
+  snoozes: 'integer',
+  holds: 'integer',
+  interruptions: 'integer',
+  lost: 'smallint',
+  held_by: 'text',
+}
+
 export const DEFER = sql`
-  WITH input AS MATERIALIZED (
-    SELECT * FROM json_to_recordset($1::json) AS t(${RECORD_INPUT}, state redrive.job_state, unlogged boolean,
-      refund integer, snoozes integer, holds integer, interruptions integer, lost smallint, held_by text)
-  ), held AS MATERIALIZED (
+  WITH ${sharedInput(WHAT_FOLLOWS)}, held AS MATERIALIZED (
     SELECT j.* FROM redrive.job j WHERE ${FENCED} FOR UPDATE
   ), deferred AS (
     UPDATE redrive.job j
@@ -38,11 +48,12 @@ export const DEFER = sql`
 
 type Deferral = Extract<Decision, { type: 'retry' | 'hold' | 'return' }>
 
-export function deferRow(settlement: Settlement) {
-  const { outcome } = settlement
-  const decision = settlement.decision as Deferral
+export const deferRows = (batch: readonly Settlement[]): object[] =>
+  shareFailures(batch.map(record), batch.map(whatFollows))
+
+function whatFollows({ outcome, decision: decided }: Settlement) {
+  const decision = decided as Deferral
   return {
-    ...record(settlement),
     state: stateAfter(decision),
     unlogged: outcome.type === 'interrupted' && !outcome.started,
     refund: decision.type === 'retry' || (decision.type === 'hold' && decision.spent) ? 0 : 1,

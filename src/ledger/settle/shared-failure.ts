@@ -1,6 +1,6 @@
-// A batch of deaths is mostly one cause: the same error from the same place, again and again, with another number in its
-// message. Such a record travels whole once; the others only say who they are, their message, and the lease of the one
-// that they are like. A stack is the text before the message, the message, and the frames after it.
+// A batch of failures is mostly one cause: the same error from the same place, again and again, with another number in its
+// message. Such a record travels whole once; the others only say who they are, what is their own (message, reason, delay),
+// and the lease of the one that they are like. A stack is the text before the message, the message, and the frames after it.
 import { RECORD_INPUT, type Recorded } from './record.js'
 
 interface Shape {
@@ -13,15 +13,20 @@ interface Shape {
 /** A cause that looks different each time is compared with no more than these. */
 const MOST_COMPARED = 8
 
-export function shareFailures(rows: readonly Recorded[]): object[] {
+/** `more`: what each row says beyond its record, whether it is like another or not. */
+export function shareFailures(rows: readonly Recorded[], more?: readonly object[]): object[] {
   const byFingerprint = new Map<string | undefined, Shape[]>()
-  return rows.map(row => {
-    const { id, lease, message, fingerprint } = row
+  return rows.map((row, index) => {
+    const { id, lease, message, reason, delay_ms, fingerprint } = row
     const alike = byFingerprint.get(fingerprint) ?? []
     const shape = alike.find(known => fits(row, known))
-    if (shape) return { id, lease, message, like: shape.first.lease }
+    if (shape) {
+      const { first } = shape
+      const why = reason === first.reason ? undefined : reason
+      return { id, lease, message, reason: why, delay_ms, ...more?.[index], like: first.lease }
+    }
     if (alike.length < MOST_COMPARED) byFingerprint.set(fingerprint, [...alike, shapeOf(row)])
-    return row
+    return more ? { ...row, ...more[index] } : row
   })
 }
 
@@ -47,11 +52,11 @@ function hasStack({ stack, message }: Recorded, before: string | undefined, afte
   )
 }
 
-const SHARED: Readonly<Record<Exclude<keyof Recorded, 'id' | 'lease' | 'message' | 'stack'>, true>> = {
+const SHARED: Readonly<
+  Record<Exclude<keyof Recorded, 'id' | 'lease' | 'message' | 'stack' | 'reason' | 'delay_ms'>, true>
+> = {
   outcome: true,
   decision: true,
-  reason: true,
-  delay_ms: true,
   kind: true,
   because: true,
   error_type: true,
@@ -65,10 +70,14 @@ const SHARED: Readonly<Record<Exclude<keyof Recorded, 'id' | 'lease' | 'message'
 const COMPARED = Object.keys(SHARED) as (keyof typeof SHARED)[]
 
 // Whole ones are known by their outcome and not by having no `like`: the planner takes nulls for rare, and would loop.
-/** The CTE `input`, as if each record of `$1` had travelled whole; one that is like no other has. */
-export const SHARED_INPUT = `
+/**
+ * The CTE `input`, as if each record of `$1` had travelled whole; one that is like no other has. `more`: what each says beyond
+ * its record, by column and type.
+ */
+export const sharedInput = (more: Readonly<Record<string, string>> = {}): string => `
   given AS MATERIALIZED (
-    SELECT * FROM json_to_recordset($1::json) AS t(${RECORD_INPUT}, "like" bigint)
+    SELECT * FROM json_to_recordset($1::json)
+      AS t(${[RECORD_INPUT, ...Object.entries(more).map(([column, type]) => `${column} ${type}`)].join(', ')}, "like" bigint)
   ), shape AS MATERIALIZED (
     SELECT *, CASE WHEN shown > 0 THEN left(stack, shown - 1) END AS before,
       CASE WHEN shown > 0 THEN substr(stack, shown + char_length(message)) ELSE stack END AS after
@@ -77,8 +86,10 @@ export const SHARED_INPUT = `
       FROM given WHERE outcome IS NOT NULL OFFSET 0
     ) whole
   ), input AS MATERIALIZED (
-    SELECT g.id, g.lease, s.outcome, s.decision, s.reason, s.kind, s.because, s.error_type, s.error_code, g.message,
+    SELECT g.id, g.lease, s.outcome, s.decision, coalesce(g.reason, s.reason) AS reason, s.kind, s.because, s.error_type, s.error_code, g.message,
       CASE WHEN s.before IS NULL THEN s.after ELSE s.before || g.message || s.after END AS stack, s.causes, s.http_status,
-      s.retry_after_ms, s.service, s.fingerprint, s.delay_ms
+      s.retry_after_ms, s.service, s.fingerprint, g.delay_ms${Object.keys(more)
+        .map(column => `, g.${column}`)
+        .join('')}
     FROM given g JOIN shape s ON s.lease = coalesce(g."like", g.lease)
   )`
