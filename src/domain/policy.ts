@@ -8,7 +8,10 @@ export type Backoff =
   | { readonly type: 'immediate' }
   | { readonly type: 'delays'; readonly delaysMs: readonly number[] }
   /** Stored without its function: a process that does not know the job falls back to the default backoff. */
-  | { readonly type: 'custom'; readonly delayMs?: (attempt: number) => number }
+  | { readonly type: 'custom'; readonly delayMs?: CustomDelay }
+
+/** The failed attempt's number (from 1), and the payload as it was enqueued, for waits that depend on the job. */
+export type CustomDelay = (attempt: number, payload: unknown) => number
 
 export interface Policy {
   /** How many attempts in all, the first included. */

@@ -1,7 +1,7 @@
 // The backoffs a user can write, checked where they are written: a mistake shows at start, not at the first failure.
 import { invalid } from '../domain/errors.js'
 import { LIMITS } from '../domain/limits.js'
-import type { Backoff } from '../domain/policy.js'
+import type { Backoff, CustomDelay } from '../domain/policy.js'
 import { attempt, isObject, prop } from './read.js'
 
 export { type RetryDelayInput, rawDelayMs, retryDelayMs, statedMaxMs } from './delay.js'
@@ -50,10 +50,10 @@ export function delays(delaysMs: readonly number[]): Of<'delays'> {
   return { type: 'delays', delaysMs: [...delaysMs] }
 }
 
-/** The user's own function of the attempt that failed (from 1). If it fails itself, the default backoff steps in. */
-export function custom(delayMs: (attempt: number) => number): Of<'custom'> {
+/** The user's own function of the attempt that failed (from 1) and the payload. If it fails, the default backoff steps in. */
+export function custom(delayMs: CustomDelay): Of<'custom'> {
   if (typeof delayMs !== 'function')
-    throw invalid('custom backoff', shown(delayMs), 'a function (attempt) => milliseconds')
+    throw invalid('custom backoff', shown(delayMs), 'a function (attempt, payload) => milliseconds')
   return { type: 'custom', delayMs }
 }
 

@@ -12,7 +12,8 @@ import { shortTime as seconds, times } from './say.js'
 
 export interface Situation {
   readonly outcome: Outcome
-  readonly job: Pick<Job, 'attempt' | 'lost' | 'firstClaimedAt'>
+  /** `payloadText`: for a custom backoff that looks at the payload. */
+  readonly job: Pick<Job, 'attempt' | 'lost' | 'firstClaimedAt'> & { readonly payloadText?: string }
   readonly policy: Policy
   /** The time of the outcome, in the same clock as `job.firstClaimedAt`. */
   readonly now: number
@@ -88,7 +89,7 @@ function afterFailure(situation: Situation, failure: Failure): Decision {
   function nextDelayMs({ outcome }: Situation, { retryAfterMs }: Failure): number {
     // The first time a worker dies, its jobs are not to blame: they run again at once.
     if (outcome.type === 'lost' && job.lost === 0) return 0
-    return retryDelayMs({ policy, attempt: job.attempt, retryAfterMs, random })
+    return retryDelayMs({ policy, attempt: job.attempt, retryAfterMs, payloadText: job.payloadText, random })
   }
 }
 

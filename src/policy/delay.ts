@@ -6,7 +6,7 @@
 // instead of all coming back in the same millisecond (pitfall 6).
 import type { Random } from '../domain/clock.js'
 import { LIMITS } from '../domain/limits.js'
-import { type Backoff, DEFAULT_POLICY, type Policy } from '../domain/policy.js'
+import { type Backoff, type CustomDelay, DEFAULT_POLICY, type Policy } from '../domain/policy.js'
 
 const JITTER = 0.25
 /** Nobody is made to wait longer than this by a header. */
@@ -18,8 +18,11 @@ const RETRY_AFTER_JITTER_MS = 30_000
 const usable = (delayMs: unknown): delayMs is number =>
   typeof delayMs === 'number' && Number.isFinite(delayMs) && delayMs >= 0
 
-/** The delay after the `attempt`-th failure (from 1), before jitter and the policy's bounds. Always finite. */
-export function rawDelayMs(backoff: Backoff, attempt: number): number {
+/**
+ * The delay after the `attempt`-th failure (from 1), before jitter and the policy's bounds. Always finite.
+ * `payloadText`: of the job, for a custom function that looks at it.
+ */
+export function rawDelayMs(backoff: Backoff, attempt: number, payloadText?: string): number {
   const nth = attempt >= 1 ? Math.floor(attempt) : 1
   switch (backoff.type) {
     case 'exponential':
@@ -34,16 +37,16 @@ export function rawDelayMs(backoff: Backoff, attempt: number): number {
     case 'delays':
       return within(backoff.delaysMs[Math.min(nth, backoff.delaysMs.length) - 1] ?? 0)
     case 'custom':
-      return customDelayMs(backoff.delayMs, nth)
+      return customDelayMs(backoff.delayMs, nth, payloadText)
   }
 }
 
 const within = (delayMs: number, maxMs: number = LIMITS.delayMs): number => Math.min(delayMs, maxMs, LIMITS.delayMs)
 
 /** A function that is missing, throws, or gives no usable number must not stop a retry: the default backoff steps in. */
-function customDelayMs(delayOf: ((attempt: number) => number) | undefined, attempt: number): number {
+function customDelayMs(delayOf: CustomDelay | undefined, attempt: number, payloadText: string | undefined): number {
   try {
-    const delayMs = delayOf?.(attempt)
+    const delayMs = delayOf?.(attempt, payloadText === undefined ? undefined : JSON.parse(payloadText))
     if (usable(delayMs)) return within(delayMs)
   } catch {
     // Falls through to the default.
@@ -75,14 +78,16 @@ export interface RetryDelayInput {
   /** The attempt that just failed, from 1. */
   readonly attempt: number
   readonly retryAfterMs?: number | undefined
+  /** Of the job, for a custom backoff. */
+  readonly payloadText?: string | undefined
   readonly random: Random
 }
 
 /** The wait before the next attempt, in whole milliseconds. */
-export function retryDelayMs({ policy, attempt, retryAfterMs, random }: RetryDelayInput): number {
+export function retryDelayMs({ policy, attempt, retryAfterMs, payloadText, random }: RetryDelayInput): number {
   // An ask of 0 (often a reset time already past by our clock) names no time: the backoff stands.
   if (usable(retryAfterMs) && retryAfterMs > 0) return askedDelayMs(retryAfterMs, policy.jitter, random)
-  const raw = rawDelayMs(policy.backoff, attempt)
+  const raw = rawDelayMs(policy.backoff, attempt, payloadText)
   // A plain 0 is a wish (immediate, `delays([0, …])`), not a computed delay: `minMs` does not apply to it.
   if (raw === 0) return 0
   const { minMs } = policy

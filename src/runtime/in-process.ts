@@ -44,7 +44,7 @@ export async function callInProcess(runtime: InProcessRuntime, call: InProcessCa
   const identity = identityOfCall(call, runtime)
   const policy = policies.forCall(definition.policy, identity)
   const settings = { worker: 'in-process' }
-  let job: Job = firstOf(identity, clock.now())
+  let job: Job & { readonly payloadText: string } = { ...firstOf(identity, clock.now()), payloadText: call.payloadText }
   let thrown: unknown
   let returned: unknown
   const deadlines = new Deadlines(clock)

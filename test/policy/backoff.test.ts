@@ -53,6 +53,15 @@ describe('the delays of a backoff', () => {
     expect(first(backoff, 3)).toEqual(first(DEFAULT_POLICY.backoff, 3))
   })
 
+  it('gives a custom function the payload, for waits that depend on the job', () => {
+    const byOperation = custom((attempt, payload) => ({ create: 10_000, get: 2_000 })[String(payload)] ?? attempt)
+    expect(rawDelayMs(byOperation, 1, '"create"')).toBe(10_000)
+    expect(rawDelayMs(byOperation, 1, '"get"')).toBe(2_000)
+    expect(rawDelayMs(byOperation, 7, 'null')).toBe(7)
+    expect(rawDelayMs(byOperation, 7)).toBe(7)
+    expect(rawDelayMs(byOperation, 1, 'not JSON')).toBe(rawDelayMs(DEFAULT_POLICY.backoff, 1))
+  })
+
   it('stays finite after a million failures', () => {
     for (const backoff of [
       exponential({ factor: 1000 }),
@@ -83,7 +92,7 @@ describe('mistakes show where they are written', () => {
     ['no delay at all', () => fixed({ delayMs: '5' as unknown as number }), 'delayMs is "5"'],
     ['an empty list', () => delays([]), 'a list of 1 to 1000'],
     ['a bad delay in a list', () => delays([1, -2]), 'delay 2 is -2'],
-    ['no function', () => custom(5 as unknown as () => number), 'a function (attempt) => milliseconds'],
+    ['no function', () => custom(5 as unknown as () => number), 'a function (attempt, payload) => milliseconds'],
     ['stored: not an object', () => parseBackoff('exponential'), 'backoff is "exponential"'],
     ['stored: nothing', () => parseBackoff(null), 'backoff is null'],
     ['stored: unknown type', () => parseBackoff({ type: 'fibonacci' }), 'one of exponential, linear'],
