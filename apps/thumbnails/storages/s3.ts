@@ -4,6 +4,7 @@
 import type { Readable } from 'node:stream'
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
+import { KindError, PermanentError } from 'redrive'
 import { HEAD_BYTES, type Storage, type StoredObject, type WriteOptions } from '../storage.js'
 import { s3Failure } from './s3-failure.js'
 
@@ -53,27 +54,29 @@ export class S3Storage implements Storage {
   }
 
   open(key: string, signal: AbortSignal): Promise<StoredObject> {
-    return this.#failing(
+    return this.#failing(key, () => this.#opened(key, signal), signal)
+  }
+
+  /** One request tells size and version, and brings the beginning: there is no HEAD before it. */
+  async #opened(key: string, signal: AbortSignal): Promise<StoredObject> {
+    const first = await this.#get(key, `bytes=0-${HEAD_BYTES - 1}`, undefined, signal).catch(error => {
+      if (error?.$metadata?.httpStatusCode === 416) return undefined // an empty object has no first byte
+      throw error
+    })
+    const total = /\/(\d+)$/.exec(first?.ContentRange ?? '')?.[1] ?? first?.ContentLength ?? 0
+    const ranged = first?.ContentRange !== undefined || Number(total) <= HEAD_BYTES
+    // Some stores announce a byte of an empty object and never send it.
+    const awaited = ranged && Number(total) > 0
+    if (!awaited) (first?.Body as Readable | undefined)?.destroy()
+    if (!ranged) throw new PermanentError(`${this.name} does not answer ranges: it cannot be used`)
+    return {
       key,
-      async () => {
-        // One request tells size and version, and brings the beginning: there is no HEAD before it.
-        const first = await this.#get(key, `bytes=0-${HEAD_BYTES - 1}`, undefined, signal).catch(error => {
-          if (error?.$metadata?.httpStatusCode === 416) return undefined // an empty object has no first byte
-          throw error
-        })
-        const head = first?.Body ? Buffer.from(await first.Body.transformToByteArray()) : Buffer.alloc(0)
-        const total = /\/(\d+)$/.exec(first?.ContentRange ?? '')?.[1]
-        return {
-          key,
-          size: total === undefined ? head.length : Number(total),
-          head: head.subarray(0, HEAD_BYTES),
-          read: (start, end, reading) =>
-            this.#failing(key, () => this.#body(key, start, end, first?.ETag, reading), reading),
-          close: async () => {},
-        }
-      },
-      signal,
-    )
+      size: Number(total),
+      head: (awaited && (await first?.Body?.transformToByteArray())) || new Uint8Array(),
+      read: (start, end, reading) =>
+        this.#failing(key, () => this.#body(key, start, end, first?.ETag, reading), reading),
+      close: async () => {},
+    }
   }
 
   async write(key: string, body: Uint8Array | Readable, { contentType, signal }: WriteOptions): Promise<void> {
@@ -114,7 +117,7 @@ export class S3Storage implements Storage {
       return await ask()
     } catch (error) {
       signal?.throwIfAborted()
-      throw s3Failure(error, key, this.name)
+      throw error instanceof KindError ? error : s3Failure(error, key, this.name)
     }
   }
 }
