@@ -11,6 +11,8 @@ export interface Column<Row> {
   readonly long?: boolean
   /** Never cut, as an id that is to be copied. */
   readonly whole?: boolean
+  /** Left out where there is no room for all, the last one first. */
+  readonly spare?: boolean
   readonly paint?: (row: Row, style: Style) => Paint | undefined
 }
 
@@ -22,12 +24,20 @@ export interface Page {
 
 const GAP = '  '
 const NARROWEST = 6
+/** So much of a long text is worth more than a spare column. */
+const READABLE = 16
 
-export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[], page: Page = {}): string[] {
+export function table<Row>(rows: readonly Row[], all: readonly Column<Row>[], page: Page = {}): string[] {
   const { style = PLAIN, width: limit } = page
-  const cells = rows.map(row => columns.map(({ value }) => textOf(value(row))))
+  const laidOut = all.map(column => {
+    const texts = rows.map(row => textOf(column.value(row)))
+    return { column, texts, natural: Math.max(widthOf(column.title), ...texts.map(widthOf)) }
+  })
+  const kept = limit === undefined ? laidOut : withRoom(laidOut, limit)
+  const columns = kept.map(({ column }) => column)
+  const cells = rows.map((_, at) => kept.map(({ texts }) => texts[at] ?? ''))
   const titles = columns.map(({ title }) => title)
-  const natural = columns.map((_, at) => Math.max(...[titles, ...cells].map(line => widthOf(line[at] ?? ''))))
+  const natural = kept.map(one => one.natural)
   const widths = limit === undefined ? natural : fitted(natural, columns, limit)
   const line = (texts: readonly string[], paint: (at: number) => Paint) => {
     const laid = columns.map(({ right }, at) => {
@@ -54,6 +64,21 @@ export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]
 const asIs: Paint = text => text
 
 const textOf = (value: string | number | undefined): string => (value === undefined ? '-' : printable(String(value)))
+
+interface LaidOut {
+  readonly column: Pick<Column<never>, 'long' | 'spare'>
+  readonly natural: number
+}
+
+/** Without as many of the spare columns as it takes to leave long texts some room. */
+function withRoom<Laid extends LaidOut>(all: readonly Laid[], limit: number): readonly Laid[] {
+  const needed = all.reduce(
+    (sum, { column, natural }) => sum + GAP.length + (column.long ? Math.min(natural, READABLE) : natural),
+    -GAP.length,
+  )
+  const last = all.findLastIndex(({ column }) => column.spare)
+  return needed <= limit || last === -1 ? all : withRoom(all.toSpliced(last, 1), limit)
+}
 
 /** Takes from the widest of those that may be cut, then from the widest of the others. */
 function fitted<Row>(natural: readonly number[], columns: readonly Column<Row>[], limit: number): number[] {

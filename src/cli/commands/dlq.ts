@@ -103,8 +103,8 @@ const columns = (now: number, status: string): readonly Column<DeadLetterBrief>[
   ...(status === 'all' ? [{ title: 'STATUS', value: (letter: DeadLetterBrief) => letter.status }] : []),
   { title: 'DIED', value: letter => `${ago(letter.diedAt, now)} ago` },
   { title: 'QUEUE', value: letter => letter.queue, long: true },
-  { title: 'JOB', value: letter => letter.name, long: true },
-  { title: 'KIND', value: letter => letter.kind },
-  { title: 'TRIES', value: letter => letter.totalAttempts, right: true },
+  { title: 'KIND', value: letter => letter.kind, spare: true },
+  { title: 'JOB', value: letter => letter.name, long: true, spare: true },
+  { title: 'TRIES', value: letter => letter.totalAttempts, right: true, spare: true },
   { title: 'ERROR', value: letter => letter.message, long: true, paint: (_, style) => style.red },
 ]

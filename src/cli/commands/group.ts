@@ -101,7 +101,7 @@ const columns = (now: number): readonly Column<GroupBrief>[] => [
   { title: 'DEAD', value: row => `${row.dead.value}${row.dead.exact ? '' : '+'}`, right: true },
   { title: 'FAILURES', value: row => row.failures, right: true },
   { title: 'LAST', value: row => `${ago(row.lastSeen, now)} ago` },
-  { title: 'KIND', value: row => row.kind },
-  { title: 'ASSIGNEE', value: row => row.assignee, long: true },
+  { title: 'KIND', value: row => row.kind, spare: true },
+  { title: 'ASSIGNEE', value: row => row.assignee, long: true, spare: true },
   { title: 'CAUSE', value: row => row.title, long: true },
 ]

@@ -74,7 +74,7 @@ const columns = (now: number): readonly Column<JobBrief>[] => [
   { title: 'STATE', value: job => job.state, paint: (job, style) => (job.state === 'dead' ? style.red : undefined) },
   { title: 'QUEUE', value: job => job.queue, long: true },
   { title: 'JOB', value: job => job.name, long: true },
-  { title: 'TRIES', value: job => job.attempt, right: true },
+  { title: 'TRIES', value: job => job.attempt, right: true, spare: true },
   { title: 'AGE', value: job => ago(job.createdAt, now), right: true },
-  { title: 'TENANT', value: job => job.tenant, long: true },
+  { title: 'TENANT', value: job => job.tenant, long: true, spare: true },
 ]

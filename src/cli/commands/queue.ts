@@ -72,8 +72,8 @@ const columns = (now: number): readonly Column<QueueCounts>[] => [
   { title: 'WAITING', value: row => row.waiting, right: true },
   { title: 'ACTIVE', value: row => row.active, right: true },
   { title: 'RETRYING', value: row => row.retrying, right: true },
-  { title: 'SCHEDULED', value: row => row.scheduled, right: true },
-  { title: 'HELD', value: row => row.held, right: true },
+  { title: 'SCHEDULED', value: row => row.scheduled, right: true, spare: true },
+  { title: 'HELD', value: row => row.held, right: true, spare: true },
   { title: 'DEAD', value: row => row.dead, right: true, paint: (row, style) => (row.dead > 0 ? style.red : undefined) },
   {
     title: 'OLDEST',

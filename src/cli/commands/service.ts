@@ -47,6 +47,6 @@ const columns = (now: number): readonly Column<Service>[] => [
   { title: 'SINCE', value: row => (row.since === null ? undefined : `${ago(row.since, now)} ago`) },
   { title: 'SUCCEEDED', value: row => row.counts.succeeded, right: true },
   { title: 'FAILED', value: row => row.counts.failed, right: true },
-  { title: 'RETRIES', value: row => row.counts.retries, right: true },
+  { title: 'RETRIES', value: row => row.counts.retries, right: true, spare: true },
   { title: 'REASON', value: row => row.reason, long: true },
 ]

@@ -29,8 +29,8 @@ const queueColumns = (now: number): Column<QueueStatistics>[] => [
   { title: 'WAITING', value: row => row.waiting_count, right: true },
   { title: 'ACTIVE', value: row => row.active_count, right: true },
   { title: 'RETRYING', value: row => row.retryable_count, right: true },
-  { title: 'SCHEDULED', value: row => row.scheduled_count, right: true },
-  { title: 'HELD', value: row => row.held_count, right: true },
+  { title: 'SCHEDULED', value: row => row.scheduled_count, right: true, spare: true },
+  { title: 'HELD', value: row => row.held_count, right: true, spare: true },
   { title: 'COMPLETED', value: row => row.completed_count, right: true },
   {
     title: 'DEAD',
