@@ -2,7 +2,7 @@
 import { hostname } from 'node:os'
 import type { ServiceSettings } from './domain/breaker.js'
 import { type Clock, type Random, systemClock, systemRandom } from './domain/clock.js'
-import { RedriveError } from './domain/errors.js'
+import { invalid, RedriveError } from './domain/errors.js'
 import type { PolicyOverride } from './domain/policy.js'
 import type { Database } from './ledger/database.js'
 import { migrate, pendingMigrations } from './ledger/migrate.js'
@@ -24,6 +24,8 @@ import { readSettings } from './settings.js'
 import { createEmitter } from './telemetry/emitter.js'
 import { jobLog, type Logger, type LogLevel } from './telemetry/log.js'
 import { logEvents } from './telemetry/log-events.js'
+import { type BrokerChoices, Carriers, type TransportName } from './transport/carriers.js'
+import { carriedTransport } from './transport/transports/carried.js'
 import { postgresTransport } from './transport/transports/postgres.js'
 
 export interface RedriveOptions {
@@ -37,6 +39,10 @@ export interface RedriveOptions {
   readonly retry?: PolicyOverride
   /** Breaker and retry budget of services, by name, where the defaults do not fit. */
   readonly services?: Readonly<Record<string, ServiceSettings>>
+  /** Brokers that may carry queues: `rabbitmq(…)` from redrive/transports/rabbitmq, `redis(…)` from redrive/transports/redis. */
+  readonly transports?: BrokerChoices
+  /** What carries a queue, where its jobs do not say it themselves. */
+  readonly queues?: Readonly<Record<string, { readonly transport?: TransportName }>>
   readonly recoveryIntervalMs?: number
   readonly retention?: Partial<Retention>
   /** From when on a sign of ill health counts. */
@@ -107,7 +113,10 @@ export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive
     await prepare(db, options.migrate !== false)
     const { announce, on } = createEmitter()
     const logger = options.logger ?? (await ownLogger(settings.logLevel, clock))
-    const parts = { db, transport: postgresTransport(db, clock), clock, random, announce }
+    const ledger = postgresTransport(db, clock)
+    const carriers = openCarriers(options, { clock, random, announce })
+    const transport = carriers ? carriedTransport(ledger, carriers, clock) : ledger
+    const parts = { db, transport, carriers, clock, random, announce }
     const runtime: Runtime = {
       ...parts,
       services: new Services(parts, services),
@@ -123,6 +132,20 @@ export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive
     await db.close().catch(() => {})
     throw error
   }
+}
+
+/** Undefined: nothing is carried by a broker. */
+function openCarriers(
+  { transports = {}, queues = {}, env = process.env }: RedriveOptions,
+  { clock, random, announce }: Pick<Runtime, 'clock' | 'random' | 'announce'>,
+): Carriers | undefined {
+  for (const [name, choice] of Object.entries(transports)) {
+    if (choice && choice.name !== name) throw invalid(`transports.${name}`, choice.name, `what ${name}(…) gives`)
+  }
+  const routes = Object.entries(queues).flatMap(([queue, { transport }]) => (transport ? [[queue, transport]] : []))
+  if (routes.length === 0 && Object.values(transports).every(choice => !choice)) return undefined
+  const onError = (error: unknown) => announce('error', () => ({ where: 'broker', error }))
+  return new Carriers(transports, Object.fromEntries(routes), { env, clock, random, onError })
 }
 
 /** Loaded where it is used: whoever brings a logger has no use for another. */

@@ -12,6 +12,11 @@ export type SessionId = Branded<string, 'SessionId'>
 /** A claim's token: given once, never repeated. Every write about a running job must show it. */
 export type Lease = Branded<string, 'Lease'>
 
+/** A claim of a job that a broker carries: no claim of the ledger looks like this one. */
+export const carriedLease = (number: number): Lease => `carried-${number}` as Lease
+
+export const isCarriedLease = (lease: Lease): boolean => lease.startsWith('carried-')
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 export const isJobId = (text: string): text is JobId => UUID.test(text)

@@ -54,6 +54,8 @@ export interface ClaimedJob extends Job {
   readonly heldBy?: string
   /** Set when its last claim ended with a lost worker: its start is then recorded before it runs. */
   readonly suspect: boolean
+  /** A broker carries it: the right to run it is the broker's to give, and does not hang on the session's lease. */
+  readonly carried?: true
 }
 
 /** A job that is about to be enqueued. */

@@ -493,13 +493,6 @@ CREATE TABLE redrive.mirrored_letter (
   CONSTRAINT mirrored_letter_pkey PRIMARY KEY (id)
 );
 
-CREATE TABLE redrive.mirror_turn (
-  mirror text COLLATE "C"         NOT NULL,
-  holder text                     NOT NULL,
-  until  timestamp with time zone NOT NULL,
-  CONSTRAINT mirror_turn_pkey PRIMARY KEY (mirror)
-);
-
 CREATE TABLE redrive.duty (
   name   text COLLATE "C"         NOT NULL,
   holder text                     NOT NULL,

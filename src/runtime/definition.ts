@@ -7,6 +7,7 @@ import { checkName } from '../domain/names.js'
 import type { PolicyOverride } from '../domain/policy.js'
 import type { Classifier, Rule } from '../policy/classify.js'
 import { parsePolicy } from '../policy/effective.js'
+import { TRANSPORT_NAMES, type TransportName } from '../transport/carriers.js'
 import { parseRateRule, type RateLimit, type RateRule } from './rate-rule.js'
 import type { Verdict } from './verdict.js'
 
@@ -40,6 +41,8 @@ export type Handler<Payload, Result> = (
 export interface JobOptions<Input, Payload, Result> {
   readonly name: string
   readonly queue?: string
+  /** What carries its queue; Postgres, or what `openRedrive` says for the queue, where it is not said. */
+  readonly transport?: TransportName
   /** Any Standard Schema validator (zod, valibot, arktype, …). */
   readonly schema?: StandardSchemaV1<Input, Payload>
   /** The dependency it calls; breakers and budgets are kept per service. */
@@ -60,6 +63,7 @@ export interface JobOptions<Input, Payload, Result> {
 export interface JobDefinition<Input = unknown, Payload = Input, Result = unknown> {
   readonly name: string
   readonly queue: string
+  readonly transport: TransportName | undefined
   readonly schema: StandardSchemaV1<Input, Payload> | undefined
   readonly service: string | undefined
   readonly concurrency: number
@@ -85,6 +89,9 @@ export function defineJob<Input, Payload = Input, Result = unknown>(
   checkName(`The queue of job ${name}`, queue)
   if (service !== undefined) checkName(`The service of job ${name}`, service)
   if (rateLimit?.name !== undefined) checkName(`The name of the rate limit of job ${name}`, rateLimit.name)
+  if (options.transport !== undefined && !TRANSPORT_NAMES.includes(options.transport)) {
+    throw invalid(`The transport of job ${name}`, options.transport, TRANSPORT_NAMES.join(', '))
+  }
   if (options.priority !== undefined) checkPriority(`The priority of job ${name}`, options.priority)
   if (!(concurrency === Number.POSITIVE_INFINITY || (Number.isInteger(concurrency) && concurrency >= 1))) {
     throw invalid(`The concurrency of job ${name}`, concurrency, 'a whole number of at least 1')
@@ -98,6 +105,7 @@ export function defineJob<Input, Payload = Input, Result = unknown>(
   return {
     name,
     queue,
+    transport: options.transport,
     schema: options.schema,
     service,
     concurrency,

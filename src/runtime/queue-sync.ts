@@ -11,10 +11,12 @@ const EVERY_MS = 2_000
 export interface QueueSyncOptions {
   readonly lanes: readonly Lane[]
   readonly onPaused: (queue: string) => void
+  /** Said of every queue, each time. */
+  readonly onSettings?: (queue: string, paused: boolean) => void
   readonly onError: (error: unknown) => void
 }
 
-export function queueSync(runtime: Runtime, { lanes, onPaused, onError }: QueueSyncOptions): Loop {
+export function queueSync(runtime: Runtime, { lanes, onPaused, onSettings, onError }: QueueSyncOptions): Loop {
   const queues = [...new Set(lanes.map(({ queue }) => queue))]
   const jobs = [...new Set(lanes.map(({ name }) => name))]
   const targets = [
@@ -23,7 +25,10 @@ export function queueSync(runtime: Runtime, { lanes, onPaused, onError }: QueueS
   ]
   const step = async () => {
     await followPolicies(runtime, targets)
-    for (const { name, paused } of await queueSettings(runtime.db, queues)) if (paused) onPaused(name)
+    for (const { name, paused } of await queueSettings(runtime.db, queues)) {
+      if (paused) onPaused(name)
+      onSettings?.(name, paused)
+    }
     return EVERY_MS
   }
   return loop({ ...runtime, step, onError })

@@ -3,6 +3,7 @@ import type { Clock, Random } from '../domain/clock.js'
 import type { Announce } from '../domain/event.js'
 import type { Job } from '../domain/job.js'
 import type { Database } from '../ledger/database.js'
+import type { Carriers } from '../transport/carriers.js'
 import type { PostgresTransport } from '../transport/transports/postgres.js'
 import type { Services } from './breaker-sync.js'
 import type { Log } from './definition.js'
@@ -11,6 +12,8 @@ import type { Policies } from './policies.js'
 export interface Runtime {
   readonly db: Database
   readonly transport: PostgresTransport
+  /** Brokers that carry queues; undefined where there are none. */
+  readonly carriers?: Carriers | undefined
   readonly clock: Clock
   readonly random: Random
   readonly announce: Announce

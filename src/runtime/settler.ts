@@ -1,7 +1,7 @@
 // Group commit: the ends of attempts are written together. What has gathered is flushed as soon as a lane is free,
 // never by waiting for a timer; while the database is away, everything is kept and tried again.
 import { type Clock, type Random, sleep } from '../domain/clock.js'
-import type { Lease } from '../domain/ids.js'
+import { isCarriedLease, type Lease } from '../domain/ids.js'
 import type { Settlement } from '../domain/settlement.js'
 
 export interface SettlerOptions {
@@ -140,10 +140,11 @@ export function createSettler({ settle, instead, clock, random, onError, onWritt
 const bySort = (items: readonly Item[]): Item[][] => {
   const groups = new Map<string, Item[]>()
   for (const item of items) {
-    const { type } = item.settlement.decision
-    const group = groups.get(type)
+    const { decision, lease } = item.settlement
+    const sort = isCarriedLease(lease) ? `carried ${decision.type}` : decision.type
+    const group = groups.get(sort)
     if (group) group.push(item)
-    else groups.set(type, [item])
+    else groups.set(sort, [item])
   }
   return [...groups.values()]
 }

@@ -159,12 +159,12 @@ export class Slots {
     if (this.#reserved.delete(job.lease)) lane.load -= 1
   }
 
-  /** The next one that waits, if there is a place for it. */
-  next(): Held | undefined {
+  /** The next one that waits, if there is a place for it and it may start. */
+  next(may: (held: Held) => boolean = () => true): Held | undefined {
     const kept = Math.min(this.#reserved.size, this.mostReserved)
     if (this.#running.size + kept >= this.#concurrency) return undefined
     const held = this.#waiting[this.#first]
-    if (!held) return undefined
+    if (!held || !may(held)) return undefined
     this.#first += 1
     if (this.#first === this.#waiting.length) {
       this.#waiting = []

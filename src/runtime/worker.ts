@@ -2,18 +2,20 @@
 // lease is the right to everything it runs; without that right it starts nothing and stops what runs.
 import { sleep } from '../domain/clock.js'
 import { RedriveError } from '../domain/errors.js'
-import type { JobId, SessionId } from '../domain/ids.js'
+import { isCarriedLease, type JobId, type SessionId } from '../domain/ids.js'
 import type { ClaimedJob } from '../domain/job.js'
 import type { Hold } from '../domain/outcome.js'
+import type { Settlement } from '../domain/settlement.js'
 import { markStarted } from '../ledger/claim.js'
 import { saveProgress } from '../ledger/job.js'
 import { announceJobTypes } from '../ledger/job-type.js'
-import { ensureQueues } from '../ledger/queue.js'
+import { ensureQueues, queueSettings } from '../ledger/queue.js'
 import { policyAsJson } from '../policy/effective.js'
 import type { Consumer, LaneDemand } from '../transport/transport.js'
 import { Abort } from './abort.js'
 import type { AnyJobDefinition } from './definition.js'
 import { Executor, unstorable } from './executor.js'
+import { type Hands, handsOn } from './hands.js'
 import { Heartbeat } from './heartbeat.js'
 import { type Loop, loop } from './loop.js'
 import { fetchPaced } from './paced-fetch.js'
@@ -45,6 +47,11 @@ const LATE_CLAIM_MS = 60_000
 /** A job that was claimed ahead and has waited here so long is better off with a worker that is free. */
 const LONGEST_WAIT_HERE_MS = 1_000
 const DRAIN_LIMIT_MS = 10_000
+/** How long a broker, or the ledger on a broker's behalf, may take when a worker leaves. */
+const LEAVE_LIMIT_MS = 5_000
+/** While brokers keep all places busy, so long and so many of them are kept for jobs of the ledger that may be due. */
+const LEDGER_TURN_MS = 1_000
+const LEDGER_SHARE = 4
 /** With so many ends unwritten the ledger is behind or away: fetch no more. */
 const MOST_UNSETTLED = 5_000
 
@@ -62,7 +69,12 @@ export class Worker {
   readonly #pump: Loop
   #consumer: Consumer | undefined
   #session: SessionId | undefined
+  /** On the queues that brokers carry. */
+  #hands: Hands | undefined
   #lookAgainMs = FIRST_LOOK_MS
+  /** With brokers: when the ledger is to be asked next, and since when it waits for places. */
+  #askLedgerAt = 0
+  #ledgerTurnSince: number | undefined
   #lastFetchAt: number | undefined
   /** When to look for jobs that a failed fetch took. */
   #missedLooksAt: number[] = []
@@ -81,11 +93,16 @@ export class Worker {
     const onError = (where: string) => (error: unknown) =>
       announce('error', () => ({ where: `${name}: ${where}`, error }))
     const queues = [...new Set(definitions.map(definition => definition.queue))]
+    this.#queues = queues
 
     this.#settler = createSettler({
       clock,
       random,
-      settle: (batch, lane) => transport.settle(batch, { session: this.#session as SessionId, lane }),
+      settle: async (batch, lane) => {
+        const [first] = batch
+        if (first && isCarriedLease(first.lease)) return this.#hands?.settle(batch) ?? [...batch]
+        return transport.settle(batch, { session: this.#session as SessionId, lane })
+      },
       instead: (settlement, error) => {
         const outcome = { type: 'failed', failure: unstorable(error), final: true } as const
         return { ...settlement, outcome, decision: { type: 'bury', reason: outcome.failure.message } }
@@ -97,13 +114,13 @@ export class Worker {
       worker: name,
       policies,
       services: runtime.services,
-      settler: this.#settler,
+      settler: { write: (settlement, done) => this.#write(settlement, done) },
       clock,
       random,
       announce,
       onDeferred,
       logFor: job => logFor(job, name),
-      saveProgress: (job, progress) => saveProgress(db, job.id, job.lease, progress),
+      saveProgress: async (job, progress) => job.carried ?? saveProgress(db, job.id, job.lease, progress),
       markStarted: job => markStarted(db, job),
     })
     this.#heartbeat = new Heartbeat({
@@ -119,13 +136,14 @@ export class Worker {
     this.#sync = queueSync(runtime, {
       lanes: definitions,
       onPaused: queue => this.#giveBack(({ job }) => job.queue === queue),
+      onSettings: (queue, paused) => this.#follow(queue, paused),
       onError: onError('queues'),
     })
     this.#gate = rateGate(runtime, {
       slots: this.#slots,
       concurrency: options.concurrency,
       ahead: () => this.#prefetch.target(clock.monotonic()),
-      start: held => (this.#heartbeat.safe ? this.#run(held) : this.#return(held)),
+      start: held => (this.#mayStart(held) ? this.#run(held) : this.#return(held)),
       hold: (held, hold) => this.#return(held, hold),
       giveBack: held => this.#return(held),
       onRoom: () => this.#pump.nudge(),
@@ -136,6 +154,8 @@ export class Worker {
     this.#starting = this.#start(queues, definitions)
   }
 
+  readonly #queues: readonly string[]
+  readonly #paused = new Set<string>()
   readonly #starting: Promise<void>
   readonly #startup = new AbortController()
   readonly #stopFollowing: () => void
@@ -169,6 +189,7 @@ export class Worker {
           announceJobTypes(db, types),
           this.#runtime.services.follow(definitions.flatMap(({ service }) => service ?? [])),
         ])
+        if (this.#runtime.carriers && !this.#startup.signal.aborted) await this.#openHands(queues, definitions)
         announce('worker.started', () => ({ worker: this.name, session }))
         this.#sync.start()
         this.#gate?.start()
@@ -188,20 +209,27 @@ export class Worker {
     if (!consumer || !this.#heartbeat.safe) return this.#options.pollMs
     await this.#takeMissed(consumer)
     if (this.#slots.waitedSince() < clock.monotonic() - LONGEST_WAIT_HERE_MS) {
-      this.#giveBack(held => !this.#slots.isReserved(held))
+      this.#giveBack(held => !this.#slots.isReserved(held) && !held.job.carried)
     }
     this.#gate?.giveBackOlder(clock.monotonic() - LONGEST_WAIT_HERE_MS)
     const pacedMs = await this.#fetchPaced(consumer)
-    const { demand, limit } = this.#demand()
-    if (limit < 1) return Math.min(pacedMs, this.#options.pollMs)
     const askedAt = clock.monotonic()
+    // A broker tells what there is: the ledger is asked for the rest only, when something woke us or it is time.
+    if (this.#hands?.hasAllLanes && askedAt < this.#askLedgerAt) return Math.min(pacedMs, this.#askLedgerAt - askedAt)
+    const { demand, limit } = this.#demand()
+    if (limit < 1) {
+      if (this.#hands) this.#ledgerTurnSince ??= askedAt
+      return Math.min(pacedMs, this.#options.pollMs)
+    }
     const jobs = await this.#withinLimit(consumer.fetch(demand, limit))
     const fetchedAt = clock.monotonic()
     this.#lastFetchAt = fetchedAt
+    this.#ledgerTurnSince = undefined
     this.#prefetch.fetched(askedAt, fetchedAt)
     this.#accept(consumer, jobs, fetchedAt)
     if (jobs.length === limit) return 0
     this.#lookAgainMs = jobs.length > 0 ? FIRST_LOOK_MS : Math.min(this.#lookAgainMs * 2, this.#options.pollMs)
+    this.#askLedgerAt = fetchedAt + this.#lookAgainMs
     return Math.min(pacedMs, this.#lookAgainMs)
   }
 
@@ -209,9 +237,11 @@ export class Worker {
   async #fetchPaced(consumer: Consumer): Promise<number> {
     const { services, clock } = this.#runtime
     const ahead = this.#prefetch.target(clock.monotonic())
-    const paced = await fetchPaced(services, this.#slots, ahead, (demand, limit) =>
-      this.#withinLimit(consumer.fetch(demand, limit)),
-    )
+    const paced = await fetchPaced(services, this.#slots, ahead, async (demand, limit) => {
+      // Permits are for either: what a broker has brought needs no claim.
+      const arrived = this.#hands?.take(demand, limit) ?? []
+      return arrived.length > 0 ? arrived : this.#withinLimit(consumer.fetch(demand, limit))
+    })
     if (paced.jobs.length > 0) this.#accept(consumer, paced.jobs, clock.monotonic())
     return paced.waitMs
   }
@@ -222,7 +252,8 @@ export class Worker {
       const held = this.#slots.hold(job, fetchedAt)
       if (held) rated.push(held)
     }
-    if (this.#stopping !== undefined || !this.#heartbeat.safe || consumer !== this.#consumer) this.#giveBack()
+    if (this.#stopping !== undefined) this.#giveBack()
+    else if (!this.#heartbeat.safe || consumer !== this.#consumer) this.#giveBack(({ job }) => !this.#onBroker(job))
     else this.#gate?.admit(rated)
     this.#startWaiting()
   }
@@ -272,12 +303,67 @@ export class Worker {
   /** Nothing is started on a lease that may be gone: after a long pause of this process, others may have the jobs. */
   #startWaiting(): void {
     this.#startsSoon = false
-    while (this.#heartbeat.safe) {
-      const next = this.#slots.next()
+    this.#takeArrived()
+    for (;;) {
+      const next = this.#slots.next(held => this.#mayStart(held))
       if (!next) break
       if (!this.#gate || this.#gate.lets(next)) this.#run(next)
     }
     this.#gate?.startReady()
+  }
+
+  #mayStart({ job }: Held): boolean {
+    return this.#heartbeat.safe || this.#onBroker(job)
+  }
+
+  /** The right to run it is a broker's to give: it does not end with our session. */
+  #onBroker(job: ClaimedJob): boolean {
+    return job.carried === true && !this.#hands?.isAdopted(job.lease)
+  }
+
+  /** Takes what brokers have brought into free places, whatever the ledger is doing. */
+  #takeArrived(): void {
+    const hands = this.#hands
+    if (!hands || this.#stopping !== undefined) return
+    const { demand, limit } = this.#slots.demand(0)
+    const jobs = hands.take(demand, limit - this.#keptForLedger())
+    if (jobs.length === 0) return
+    const fetchedAt = this.#runtime.clock.monotonic()
+    const rated = jobs.flatMap(job => this.#slots.hold(job, fetchedAt) ?? [])
+    this.#gate?.admit(rated)
+  }
+
+  /** Places that arrivals leave free, for a moment: without them a busy broker would keep retries waiting for ever. */
+  #keptForLedger(): number {
+    const since = this.#ledgerTurnSince
+    if (since === undefined || !this.#heartbeat.safe) return 0
+    if (this.#runtime.clock.monotonic() - since > LEDGER_TURN_MS) return 0
+    return Math.ceil(this.#options.concurrency / LEDGER_SHARE)
+  }
+
+  async #openHands(queues: readonly string[], definitions: readonly AnyJobDefinition[]): Promise<void> {
+    const settings = await queueSettings(this.#runtime.db, queues)
+    this.#hands ??= handsOn(this.#runtime, {
+      worker: this.name,
+      definitions,
+      concurrency: this.#options.concurrency,
+      paused: settings.flatMap(({ name, paused }) => (paused ? [name] : [])),
+      session: () => this.#session,
+      safe: () => this.#heartbeat.safe,
+      free: () => this.#slots.freeCount,
+      onWake: () => this.#startWaitingSoon(),
+      release: leases => this.#slots.release(({ job }) => leases.has(job.lease)).map(({ job }) => job.lease),
+      write: (settlement, done) => this.#settler.write(settlement, done),
+      onError: error => this.#runtime.announce('error', () => ({ where: `${this.name}: broker`, error })),
+    })
+    this.#followServices()
+  }
+
+  /** A success that a broker carried is acknowledged; every other end goes to the ledger. */
+  #write(settlement: Settlement, done: (settled: boolean) => void): void {
+    const { lease, decision } = settlement
+    if (this.#hands && decision.type === 'complete' && isCarriedLease(lease)) this.#hands.complete(settlement, done)
+    else this.#settler.write(settlement, done)
   }
 
   /**
@@ -285,7 +371,7 @@ export class Worker {
    * wait here, and neither the next claim nor what is settled would get its turn.
    */
   #startWaitingSoon(): void {
-    if (this.#startsSoon || (this.#slots.waitingCount === 0 && !this.#gate?.isDue)) return
+    if (this.#startsSoon || (this.#slots.waitingCount === 0 && !this.#gate?.isDue && !this.#hands)) return
     this.#startsSoon = true
     this.#runtime.clock.soon(() => this.#startWaiting())
   }
@@ -318,7 +404,17 @@ export class Worker {
   /** What was claimed ahead of a service that is held now goes back; of one that is let through again, more is fetched. */
   #followServices(): void {
     this.#giveBack(({ lane }) => lane.service !== undefined && lane.service.allowance < 1)
+    for (const queue of this.#queues) this.#follow(queue)
     if (this.#stopping === undefined) this.#pump.nudge()
+  }
+
+  /** Brokers deliver nothing of a queue that is paused, or whose services are all held. */
+  #follow(queue: string, paused = this.#paused.has(queue)): void {
+    if (paused) this.#paused.add(queue)
+    else this.#paused.delete(queue)
+    const lanes = this.#slots.lanes.filter(({ definition }) => definition.queue === queue)
+    const shut = lanes.every(({ service }) => service !== undefined && service.allowance < 1)
+    this.#hands?.setPaused(queue, paused || shut)
   }
 
   /** One that waited for its rate limit does not start here: held for its turn, or given back. */
@@ -341,16 +437,17 @@ export class Worker {
 
   #wake(): void {
     this.#lookAgainMs = FIRST_LOOK_MS
+    this.#askLedgerAt = 0
     this.#pump.nudge()
   }
 
   #lapse(reason: string): void {
-    const jobs = this.#slots.running()
+    const jobs = this.#slots.running().filter(({ job }) => !this.#onBroker(job))
     this.#runtime.announce('worker.lapsed', () => ({ worker: this.name, reason, jobs: jobs.map(({ job }) => job.id) }))
     void this.#consumer?.close()
     this.#consumer = undefined
     for (const { abort } of jobs) abort.abort(new RedriveError('LEASE_LOST', `The lease was lost: ${reason}`))
-    this.#giveBack()
+    this.#giveBack(({ job }) => !this.#onBroker(job))
   }
 
   #cancel(jobs: readonly { id: JobId; reason: string }[]): void {
@@ -377,6 +474,7 @@ export class Worker {
     await this.#starting
     const fetching = this.#pump.stop()
     this.#giveBack()
+    await this.#hands?.leave(LEAVE_LIMIT_MS)
     await fetching
     await this.#sync.stop()
     await this.#gate?.stop()
@@ -388,8 +486,10 @@ export class Worker {
     const limit = new AbortController()
     const timer = clock.timer(DRAIN_LIMIT_MS, () => limit.abort())
     await this.#quiet(DRAIN_LIMIT_MS)
+    await this.#hands?.acknowledged(limit.signal)
     await this.#settler.drain(limit.signal)
     timer.cancel()
+    await this.#hands?.close(LEAVE_LIMIT_MS)
     await this.#consumer?.close()
     await this.#heartbeat
       .stop()

@@ -54,10 +54,3 @@ CREATE TABLE redrive.mirrored_letter (
   lease  bigint           NOT NULL,
   at     timestamptz      NOT NULL
 );
-
--- Who keeps a mirror in step, until when. Anyone may take over when that is past.
-CREATE TABLE redrive.mirror_turn (
-  mirror text COLLATE "C" PRIMARY KEY,
-  holder text             NOT NULL,
-  until  timestamptz      NOT NULL
-);

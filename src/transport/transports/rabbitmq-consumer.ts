@@ -61,7 +61,9 @@ export class RabbitConsumer implements BrokerConsumer {
     return this.#lines.get(queue)?.arrived.length ?? 0
   }
 
+  /** Of nothing: resolves when all that was on its way before a pause has arrived. */
   async acknowledge(deliveries: readonly Delivery[]): Promise<Delivery[]> {
+    if (deliveries.length === 0) await this.#changes
     const channel = this.#channel
     const lost: Delivery[] = []
     const sent: Delivery[] = []
@@ -72,7 +74,7 @@ export class RabbitConsumer implements BrokerConsumer {
         sent.push(delivery)
       }
     }
-    if (!channel || sent.length === 0) return lost
+    if (!channel || (sent.length === 0 && lost.length > 0)) return lost
     try {
       await channel.prefetch(this.#perQueue)
       return lost
@@ -210,7 +212,9 @@ export class RabbitConsumer implements BrokerConsumer {
       const channel = this.#channel
       if (channel) await make(channel)
     }
-    this.#changes = this.#changes.then(change).catch(error => this.#options.onError(error))
+    this.#changes = this.#changes.then(change).catch(error => {
+      if (!this.#closed) this.#options.onError(error)
+    })
   }
 
   #gone(channel: Channel | undefined): void {
