@@ -83,6 +83,8 @@ const reading = ({ demuxer }: Video, maxPixels: number, level = 'error') => [
   ...['-protocol_whitelist', 'http,tcp', '-format_whitelist', demuxer, '-codec_whitelist', DECODERS.join(',')],
   ...['-f', demuxer, '-threads', '1', '-max_pixels', String(maxPixels)],
   ...['-probesize', String(PROBED_BYTES), '-analyzeduration', String(PROBED_MICROSECONDS), '-seekable', '1'],
+  // How many frames a second there are does not matter for one of them.
+  ...['-fpsprobesize', '0'],
 ]
 
 /** Down to what is needed, never up, with square pixels; the exact size is made afterwards. */

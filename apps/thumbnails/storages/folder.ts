@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { constants, createReadStream } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
-import { basename, dirname, join, relative, resolve, sep } from 'node:path'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { AuthenticationError, PermanentError, SystemError, ValidationError } from 'redrive'
@@ -70,7 +70,7 @@ export class FolderStorage implements Storage {
 
   #path(key: string): string {
     const path = resolve(this.#root, key)
-    if (key.includes('\0') || leaves(relative(this.#root, path))) throw outside(key)
+    if (key.includes('\0') || path === this.#root || leaves(relative(this.#root, path))) throw outside(key)
     return path
   }
 }
@@ -90,7 +90,7 @@ async function openedFile(key: string, file: FileHandle): Promise<StoredObject> 
   }
 }
 
-const leaves = (path: string) => path === '' || path === '..' || path.startsWith(`..${sep}`) || resolve(path) === path
+const leaves = (path: string) => path === '..' || path.startsWith(`..${sep}`) || isAbsolute(path)
 
 const outside = (key: string) => new ValidationError(`The key ${JSON.stringify(key)} leads out of the folder`)
 

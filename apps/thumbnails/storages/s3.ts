@@ -1,7 +1,7 @@
 // S3 as storage, at any endpoint that speaks it (AWS, MinIO, Ceph, …). Redrive does the retrying, so the SDK does none:
 // attempts would multiply. Reads are pinned to the version that was opened; large writes go in parts, which are
 // given up when one fails.
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
 import { KindError, PermanentError } from 'redrive'
@@ -90,7 +90,10 @@ export class S3Storage implements Storage {
     signal?.addEventListener('abort', abort, { once: true })
     try {
       signal?.throwIfAborted()
-      await this.#failing(key, () => upload.done(), signal)
+      await this.#failing(key, () => upload.done(), signal).catch(error => {
+        // Giving up the parts may fail as well, and would be told instead of why they were given up.
+        throw (body instanceof Readable && body.errored) || error
+      })
     } finally {
       signal?.removeEventListener('abort', abort)
     }

@@ -6,6 +6,7 @@ import { mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import S3rver from '@20minutes/s3rver'
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { afterAll } from 'vitest'
@@ -51,6 +52,7 @@ export async function startS3(): Promise<TestS3> {
     configureBuckets: [{ name: BUCKET }],
   })
   writeWhole(server, directory)
+  addWhatIsMissing(server, directory)
   const { port } = await server.run()
   const requests: Record<string, number> = {}
   server.httpServer.on('request', ({ method = '' }) => {
@@ -112,6 +114,24 @@ function writeWhole({ store }: S3rver, directory: string): void {
       throw error
     }
   }
+}
+
+/** It cannot give up an upload in parts, and does not look at If-Match. */
+function addWhatIsMissing({ middleware }: S3rver, directory: string): void {
+  middleware.unshift(async (ctx, next) => {
+    const { uploadId } = ctx.query
+    if (ctx.method === 'DELETE' && typeof uploadId === 'string' && /^\w+$/.test(uploadId)) {
+      await rm(join(directory, BUCKET, UPLOADS, uploadId), { recursive: true })
+      ctx.status = 204
+      return
+    }
+    await next()
+    const wanted = ctx.get('if-match')
+    if (wanted === '' || wanted === ctx.response.get('etag')) return
+    if (ctx.body instanceof Readable) ctx.body.destroy()
+    ctx.body = '<Error><Code>PreconditionFailed</Code></Error>'
+    ctx.status = 412
+  })
 }
 
 async function openDoor(target: number) {
