@@ -4,8 +4,7 @@ import { invalid, RedriveError } from './domain/errors.js'
 import type { EventName, Listener } from './domain/event.js'
 import { LIMITS } from './domain/limits.js'
 import type { ForeignClient } from './ledger/database.js'
-import { recordInProcess } from './ledger/in-process.js'
-import { jobType } from './ledger/job-type.js'
+import { type InProcessEnd, recordInProcess } from './ledger/in-process.js'
 import { ensureQueues } from './ledger/queue.js'
 import { type RecoveryRun, type RecoveryStatistics, recoveryStatistics } from './ledger/recovery-run.js'
 import { openInstances } from './open-instances.js'
@@ -27,16 +26,17 @@ import { type StatisticsDesk, statistics } from './operator/statistics.js'
 import { type Tokens, tokens } from './operator/tokens.js'
 import { type Triage, triage } from './operator/triage.js'
 import { type Workers, workers } from './operator/workers.js'
-import { parsePolicy } from './policy/effective.js'
 import type { Health } from './policy/health.js'
 import type { HealthThresholds } from './policy/health-thresholds.js'
 import { identityOf } from './runtime/attempt.js'
-import { type AnyJobDefinition, defineJob, type JobDefinition } from './runtime/definition.js'
+import type { AnyJobDefinition, JobDefinition } from './runtime/definition.js'
 import { type GroupWatch, groupWatch } from './runtime/group-watch.js'
 import { healthWatch, type OnHealth } from './runtime/health-watch.js'
 import { callInProcess, type InProcessRuntime } from './runtime/in-process.js'
+import type { InboxRuntime } from './runtime/inbox.js'
 import type { Retention } from './runtime/janitor.js'
 import type { Loop } from './runtime/loop.js'
+import { namedDefinition } from './runtime/named-definition.js'
 import { checkPayload, decodePayload, encodePayload } from './runtime/payload.js'
 import { type BatchItem, type Enqueued, type EnqueueOptions, newJob } from './runtime/producer.js'
 import { promoter } from './runtime/promoter.js'
@@ -196,14 +196,7 @@ export class Redrive {
   async enqueueNamed(name: string, payload: unknown, options: NamedEnqueueOptions = {}): Promise<Enqueued> {
     this.#checkOpen()
     const { queue, ...rest } = options
-    const known = await jobType(this.#runtime.db, name, queue)
-    const attempts = parsePolicy(known?.policy ?? {}, `announced policy of job ${name}`).attempts
-    const definition = defineJob({
-      name,
-      ...((queue ?? known?.queue) !== undefined && { queue: (queue ?? known?.queue) as string }),
-      ...(known?.service != null && { service: known.service }),
-      ...(attempts !== undefined && { retry: { attempts } }),
-    })
+    const definition = await namedDefinition(this.#runtime.db, name, queue)
     return this.enqueue(definition, payload, rest)
   }
 
@@ -303,16 +296,20 @@ export class Redrive {
 
   /** What `retryable` needs of a Redrive. */
   get inProcess(): InProcessRuntime {
+    return { ...this.#runtime, record: end => this.#record(end) }
+  }
+
+  /** What an inbox needs of a Redrive. */
+  get intake(): InboxRuntime {
+    this.#checkOpen()
+    return { ...this.#runtime, record: end => this.#record(end) }
+  }
+
+  async #record(end: InProcessEnd): Promise<void> {
     const { db } = this.#runtime
-    return {
-      ...this.#runtime,
-      record: async end => {
-        await ensureQueues(db, [end.job.queue])
-        await recordInProcess(db, end)
-        for (const { outcome } of end.attempts)
-          if ('failure' in outcome) this.#groups.failed(outcome.failure.fingerprint)
-      },
-    }
+    await ensureQueues(db, [end.job.queue])
+    await recordInProcess(db, end)
+    for (const { outcome } of end.attempts) if ('failure' in outcome) this.#groups.failed(outcome.failure.fingerprint)
   }
 
   /** One recovery run now; undefined when another is under way. */

@@ -329,10 +329,7 @@ test('a foreign producer needs a name and a body; its message has the same id ea
   const first = hand(broker(), { prefetch: 1 })
   const [delivery] = await first.take(1)
   expect(delivery?.headers).toMatchObject({ 'redrive-name': 'send' })
-  expect(delivery?.headers['message-id']).toMatch(
-    /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
-  )
-  await first.consumer.giveBack(delivery ? [delivery] : [])
+  expect(delivery?.headers['message-id']).toMatch(/mail:5 \d+-\d+$/)
   await first.consumer.close()
   const [again] = await hand(broker()).take(1)
   expect(again?.headers).toEqual(delivery?.headers)

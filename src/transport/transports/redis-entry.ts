@@ -1,6 +1,5 @@
 // An entry of a stream in the terms of the port, and the other way round. The field `body` is the payload; every other
 // field is a header. Anyone can make one: XADD redrive:images:5 * redrive-name resize body '{"key":"a.png"}'
-import { createHash } from 'node:crypto'
 import type { Delivery, Message } from '../broker.js'
 import { type Placed, placed } from './redis-selection.js'
 import type { Stream } from './redis-streams.js'
@@ -49,7 +48,8 @@ export class RedisDelivery implements Delivery, Placed {
     this.safeUntil = about.safeUntil
     const { body, headers } = read(fields)
     this.body = body
-    if (headers['redrive-id'] === undefined) headers['message-id'] ??= idOf(stream.key, id)
+    // The same each time it is delivered; whoever gives no id gets one that is made of it.
+    if (headers['redrive-id'] === undefined) headers['message-id'] ??= `${stream.key} ${id}`
     this.headers = headers
   }
 
@@ -76,11 +76,4 @@ function read(fields: readonly string[]): { body: string; headers: Record<string
     }
   }
   return { body, headers }
-}
-
-/** Whoever gives no id gets one that is the same each time the entry is delivered. */
-function idOf(key: string, entry: string): string {
-  const hex = createHash('sha256').update(`${key}\n${entry}`).digest('hex')
-  const variant = ((Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80).toString(16)
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(18, 20)}-${hex.slice(20, 32)}`
 }

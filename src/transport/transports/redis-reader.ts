@@ -53,6 +53,7 @@ export class RedisReader {
   #claims = 0
   #turn = 0
   #sinceOutOfTurn = 0
+  #outOfTurn = 0
   #client: number | undefined
 
   constructor(connection: RedisConnection, options: ReaderOptions) {
@@ -130,9 +131,10 @@ export class RedisReader {
 
   async #take(streams: readonly Stream[]): Promise<number> {
     const { consumer, room } = this.#options
-    const early = Math.floor(this.#sinceOutOfTurn / OUT_OF_TURN_EVERY)
+    const early = this.#sinceOutOfTurn >= OUT_OF_TURN_EVERY ? 1 : 0
+    this.#outOfTurn += early
     const safeUntil = this.#safeUntil()
-    const words = [consumer, room(), Math.min(early, 1), this.#turn % streams.length]
+    const words = [consumer, room(), early, this.#outOfTurn % streams.length]
     const taken = (await this.#connection.run(TAKE, keysOf(streams), words)) as Taken[]
     this.#sinceOutOfTurn = early > 0 ? 0 : this.#sinceOutOfTurn + taken.length
     this.#arrive(
