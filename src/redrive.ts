@@ -267,10 +267,16 @@ export class Redrive {
       pollMs,
     })
     this.#workers.add(worker)
+    this.maintain()
+    return worker
+  }
+
+  /** Keeps the ledger moving without working on jobs, for a process that only serves: due jobs, recovery, retention. */
+  maintain(): void {
+    this.#checkOpen()
     this.#promoter.start()
     this.#pulse.start()
     this.#recovery.start()
-    return worker
   }
 
   /** Runs a job here and now, with retries, and awaits its result. Throws what its last attempt threw. */
