@@ -1,11 +1,11 @@
 // The person on call looks at a million dead letters: a page of 50 by every filter, and the statistics. Times are those
 // that the database itself reports for the statements of the call (EXPLAIN ANALYZE, planning included). A page looks at
 // 5,000 letters at most and is short if too few of them match; so a search is also followed to its end, which has no target.
-import pg from 'pg'
 import { openRedrive } from '../../dist/index.js'
 import { openArena } from '../harness/arena.mjs'
 import { now } from '../harness/clock.mjs'
 import { fillDead } from '../harness/fill.mjs'
+import { RecordingPool } from '../harness/recording-pool.mjs'
 import { percentile } from '../harness/statistics.mjs'
 import { noMoreThan } from '../harness/verdict.mjs'
 
@@ -128,40 +128,9 @@ async function measure(pool, call) {
   const givenUpAt = now() + LONGEST_MS
   for (let i = 0; i < REPEATS && (i < FEWEST_REPEATS || now() < givenUpAt); i += 1) {
     const startedAt = now()
-    const statements = await pool.record(call)
+    const { statements } = await pool.record(call)
     wall.push(now() - startedAt)
-    let total = 0
-    for (const statement of statements) total += await explained(pool, statement)
-    database.push(total)
+    database.push(await pool.databaseMs(statements))
   }
   return { databaseMs: percentile(database, 0.95) ?? 0, wallMs: percentile(wall, 0.95) ?? 0 }
-}
-
-/** @param {RecordingPool} pool @param {{ text: string, values: unknown[] }} statement */
-async function explained(pool, { text, values }) {
-  const { rows } = await pool.query({ text: `EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${text}`, values })
-  const [plan] = rows[0]['QUERY PLAN']
-  return plan['Planning Time'] + plan['Execution Time']
-}
-
-/** Remembers the statements that a call sends. */
-class RecordingPool extends pg.Pool {
-  /** @type {{ text: string, values: unknown[] }[] | undefined} */
-  #recorded
-
-  /** @param {() => Promise<unknown>} call */
-  async record(call) {
-    this.#recorded = []
-    await call()
-    const recorded = this.#recorded
-    this.#recorded = undefined
-    return recorded
-  }
-
-  /** @param {any} config @param {any[]} rest @returns {any} */
-  query(config, ...rest) {
-    this.#recorded?.push({ text: config.text, values: config.values ?? [] })
-    // @ts-expect-error the overloads of pg do not take what they themselves declare
-    return super.query(config, ...rest)
-  }
 }

@@ -6,6 +6,7 @@ import containment from './containment.mjs'
 import cost from './cost.mjs'
 import deadLetters from './dead-letters.mjs'
 import desk from './desk.mjs'
+import deskHttp from './desk-http.mjs'
 import drain from './drain.mjs'
 import embedded from './embedded.mjs'
 import heldXmin from './held-xmin.mjs'
@@ -39,6 +40,7 @@ export const questions = [
   neverAnalyzed,
   containment,
   desk,
+  deskHttp,
   memory,
   kill,
   cost,
