@@ -35,7 +35,7 @@ const SERVER = sql`
     SELECT 'transaction' AS kind, pid::text AS name, concat_ws(', ', usename, nullif(application_name, '')) AS "of",
       coalesce(state, 'unknown') AS state, ${millis('clock_timestamp() - xact_start')} AS held
     FROM pg_stat_activity
-    WHERE pid <> pg_backend_pid() AND backend_type IN ('client backend', 'parallel worker')
+    WHERE pid <> pg_backend_pid() AND datname = current_database() AND backend_type = 'client backend'
       AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)
       AND xact_start < clock_timestamp() - $1::double precision * interval '1 millisecond'
     UNION ALL
@@ -51,7 +51,8 @@ const SERVER = sql`
       - coalesce(nullif(current_setting('reserved_connections', true), '')::integer, 0) AS allowed,
     (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
     (SELECT count(*) FROM pg_stat_activity
-     WHERE backend_type = 'client backend' AND state IS NULL AND usename <> current_user) AS hidden,
+     WHERE backend_type = 'client backend' AND datname = current_database() AND state IS NULL AND usename <> current_user
+    ) AS hidden,
     current_setting('autovacuum') = 'on' AS autovacuum,
     (SELECT coalesce(json_agg(json_build_object('kind', kind, 'name', name, 'of', "of", 'state', state, 'heldMs', held)), '[]')
      FROM (SELECT * FROM holder ORDER BY held DESC NULLS LAST LIMIT ${String(MOST_HOLDERS)}) longest)::text AS holders`
