@@ -1,0 +1,49 @@
+// The provider worker put together from the environment: the job, its desk, and what has to be there while it runs.
+import type { Log, Redrive } from 'redrive'
+import { ProviderDesk } from './provider-desk.js'
+import { loadProviders } from './provider-modules.js'
+import { ProviderWorker } from './provider-worker.js'
+import { type Environment, readSettings, type Settings } from './settings.js'
+import { DEFAULT_RULES, ensureRules, logEscalations } from './triage-rules.js'
+
+/** What `redrive work` and `redrive serve` give to a module's `setup`. */
+export interface SetupContext {
+  readonly redrive: Redrive
+  readonly env: Environment
+  readonly log: Log
+}
+
+export interface ProviderApp {
+  readonly settings: Settings
+  readonly worker: ProviderWorker
+  readonly providerOperation: ProviderWorker['job']
+  /** Before the work begins; what it returns is called when it has ended. */
+  setup(context: SetupContext): Promise<() => Promise<void>>
+  desk(redrive: Redrive): ProviderDesk
+}
+
+/** `Worker`: a class of your own, for a classification of your own. */
+export function createProviderApp(env: Environment, Worker: typeof ProviderWorker = ProviderWorker): ProviderApp {
+  const settings = readSettings(env)
+  const { retryDelays, attemptsByOperation, timeoutMs, rabbitmq } = settings
+  const worker = new Worker({ retryDelays, attemptsByOperation, timeoutMs, ...(rabbitmq && { transport: 'rabbitmq' }) })
+  return {
+    settings,
+    worker,
+    providerOperation: worker.job,
+    async setup({ redrive, log }) {
+      if (settings.triage) await ensureRules(redrive, DEFAULT_RULES)
+      const endProviders = await loadProviders(settings.modules, worker.registry, { log })
+      const stopLogging = logEscalations(redrive, log)
+      log.info('provider operations are run', {
+        providers: worker.registry.list().map(({ name }) => name),
+        carrier: rabbitmq ? 'rabbitmq' : 'ledger',
+      })
+      return async () => {
+        stopLogging()
+        await endProviders()
+      }
+    },
+    desk: redrive => new ProviderDesk(redrive, worker),
+  }
+}
