@@ -32,6 +32,17 @@ export function readSettings(env: Environment): Settings {
   }
 }
 
+export interface ServerSettings {
+  readonly port: number
+  readonly host: string
+}
+
+/** Where the API is served, unless the command line says otherwise. */
+export function serverSettings(env: Environment): ServerSettings {
+  const port = number(env, 'PORT', 0, 65_535)
+  return { port: port === undefined ? 3_000 : whole('PORT', port), host: text(env, 'HOST') ?? '127.0.0.1' }
+}
+
 /** Which database the environment names; undefined: none, so the embedded one. */
 export function databaseOf(env: Environment): string | undefined {
   // A URL that says nothing: the driver takes host, port, user, password and database from the PG* variables.

@@ -52,3 +52,15 @@ export function id(text: string): string {
   }
   return text.toLowerCase()
 }
+
+export const port = wholeNumber(0, 65_535)
+
+/** A length of time, or milliseconds. */
+export const graceTime = (text: string): number => (/^\d{1,9}$/.test(text) ? Number(text) : lengthOfTime(text))
+
+/** `mail,billing` */
+export function names(text: string): string[] {
+  const given = text.split(',').map(name => name.trim())
+  if (given.some(name => name === '')) throw new InvalidArgumentError('It must be names with commas between them.')
+  return [...new Set(given)]
+}

@@ -10,11 +10,15 @@ import { jobs } from './commands/jobs.js'
 import { migrate } from './commands/migrate.js'
 import { queue } from './commands/queue.js'
 import { recover } from './commands/recover.js'
+import { serve } from './commands/serve.js'
 import { service } from './commands/service.js'
 import { stats } from './commands/stats.js'
 import { token } from './commands/token.js'
+import { work } from './commands/work.js'
 
 export const COMMANDS: readonly Register[] = [
+  serve,
+  work,
   enqueue,
   stats,
   jobs,

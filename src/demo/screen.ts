@@ -1,5 +1,12 @@
 // Where the summary goes. On a terminal a frame is drawn over the one before; anywhere else lines follow each other.
-import type { WriteStream } from 'node:tty'
+
+/** What is drawn on: a terminal, or anything that takes text. */
+export interface Terminal {
+  readonly isTTY?: boolean
+  readonly columns?: number
+  readonly rows?: number
+  write(text: string): unknown
+}
 
 export interface Screen {
   readonly columns: number
@@ -18,7 +25,7 @@ const NO_WRAP = '\u001b[?7l'
 const WRAP = '\u001b[?7h'
 const toStartOf = (height: number) => `\u001b[${height}A\r\u001b[0J`
 
-export function openScreen(out: WriteStream, env: Readonly<Record<string, string | undefined>>): Screen {
+export function openScreen(out: Terminal, env: Readonly<Record<string, string | undefined>>): Screen {
   const redraws = out.isTTY === true && env.TERM !== 'dumb'
   const say = (text: string) => void out.write(`${text}\n`)
   if (!redraws) return { columns: 200, redraws, say, draw: lines => lines.forEach(say), close() {} }

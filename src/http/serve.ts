@@ -2,6 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
+import { systemClock } from '../domain/clock.js'
 import type { Http } from './create-http.js'
 
 export interface ServeOptions {
@@ -19,6 +20,8 @@ export interface Served {
 
 const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 30_000
+/** Whoever has not been answered by then never will be. */
+const CLOSE_LIMIT_MS = 10_000
 
 export async function serve(http: Http, { port = 3_000, host = '127.0.0.1' }: ServeOptions = {}): Promise<Served> {
   const server = createServer(
@@ -37,7 +40,11 @@ export async function serve(http: Http, { port = 3_000, host = '127.0.0.1' }: Se
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
     close: () =>
       new Promise(resolve => {
-        server.close(() => resolve())
+        const limit = systemClock.timer(CLOSE_LIMIT_MS, () => server.closeAllConnections())
+        server.close(() => {
+          limit.cancel()
+          resolve()
+        })
         http.close()
         server.closeIdleConnections()
       }),

@@ -29,7 +29,7 @@ const ROOMS: Readonly<Record<Room, readonly Room[]>> = {
   // What is shown is redacted by the pure rules of policy/.
   http: ['domain', 'policy', 'operator', 'telemetry'],
   // The command line is a user of the API and of the library: it takes shapes from the one, and opens the other.
-  cli: ['domain', 'operator', 'http', ROOT],
+  cli: ['domain', 'operator', 'http', 'telemetry', 'demo', ROOT],
   // The public test kit is built on the inside and on the public API, but serves no wire.
   testing: ['domain', 'policy', 'ledger', 'transport', 'runtime', 'operator', 'telemetry', ROOT],
   // What `npm start` shows: written on the public API, as an example of it.

@@ -1,0 +1,64 @@
+// A process that works: a Redrive as the environment says, the jobs of the modules, and a clean end.
+import type { Clock } from '../domain/clock.js'
+import { type Log, type Logger, openRedrive, type Redrive, type Worker } from '../index.js'
+import { databaseOf } from '../settings.js'
+import { type AnyJob, type JobModule, setUp, type Teardown } from './modules.js'
+
+export interface StationOptions {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly modules: readonly JobModule[]
+  /** Beside those of the modules. */
+  readonly jobs?: readonly AnyJob[]
+  readonly queues?: readonly string[] | undefined
+  readonly concurrency?: number | undefined
+}
+
+export interface Station {
+  readonly redrive: Redrive
+  readonly jobs: readonly AnyJob[]
+  /** Sets the modules up and begins to work. */
+  start(): Promise<void>
+  /** How many jobs are running. */
+  active(): number
+  /** Lets running jobs finish within the grace time, undoes what the modules set up, and closes the ledger. */
+  close(graceMs?: number, beforeClosing?: () => Promise<void>): Promise<void>
+}
+
+const GRACE_MS = 30_000
+
+export async function openStation(options: StationOptions): Promise<Station> {
+  const { env, clock, logger, modules, queues, concurrency } = options
+  const jobs = [...new Set([...modules.flatMap(module => module.jobs), ...(options.jobs ?? [])])]
+  const database = databaseOf(env)
+  const redrive = await openRedrive({ env, clock, logger, ...(database !== undefined && { database }) })
+  let tearDown: Teardown | undefined
+  let worker: Worker | undefined
+  return {
+    redrive,
+    jobs,
+    active: () => worker?.active ?? 0,
+    async start() {
+      tearDown = await setUp(modules, { redrive, env, log: logOf(logger) })
+      const limits = { ...(queues && { queues }), ...(concurrency !== undefined && { concurrency }) }
+      if (jobs.length > 0) worker = redrive.work(jobs, limits)
+      else redrive.maintain()
+    },
+    async close(graceMs = GRACE_MS, beforeClosing) {
+      await worker?.stop({ graceMs })
+      await tearDown?.()
+      await beforeClosing?.()
+      await redrive.close({ graceMs })
+    },
+  }
+}
+
+/** A logger as handlers have it: words first. */
+function logOf(logger: Logger): Log {
+  const at =
+    (level: keyof Logger) =>
+    (message: string, fields: Record<string, unknown> = {}) =>
+      logger[level](fields, message)
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}
