@@ -27,6 +27,7 @@ const alias = [
   { find: /^redrive$/, replacement: source('index.ts') },
   { find: /^redrive\/(http|testing)$/, replacement: source('$1/index.ts') },
   { find: /^redrive\/metrics$/, replacement: source('telemetry/index.ts') },
+  { find: /^redrive\/transports\/redis$/, replacement: source('redis.ts') },
   { find: /^redrive\/transports\/(\w+)$/, replacement: source('transport/transports/$1.ts') },
 ]
 

@@ -11,6 +11,8 @@ export interface Settings {
   /** Undefined: media lives in S3. */
   readonly folder: string | undefined
   openStorage(): Storage
+  /** The list that other programs push jobs to; undefined: none. */
+  readonly redis: { readonly url: string; readonly list: string } | undefined
   /** How many are decoded at once. */
   readonly decoders: number
   readonly maxPixels: number
@@ -26,6 +28,7 @@ export function readSettings(env: Environment): Settings {
   return {
     folder: s3 ? undefined : folder,
     openStorage: () => (s3 ? new S3Storage(s3) : new FolderStorage(folder)),
+    redis: env.REDIS_URL ? { url: env.REDIS_URL, list: env.THUMBNAIL_REDIS_LIST || 'thumbnail_queue' } : undefined,
     decoders: whole(env, 'THUMBNAIL_CONCURRENCY', 1, 256) ?? availableParallelism(),
     maxPixels: (whole(env, 'THUMBNAIL_MAX_MEGAPIXELS', 1, 1_000) ?? 100) * MEGAPIXEL,
     memoryBytes: (whole(env, 'THUMBNAIL_MEMORY_MB', 256, 65_536) ?? 2_048) * MEGABYTE,

@@ -48,6 +48,7 @@ export function createThumbnailApp(env: Environment): ThumbnailApp {
           enqueue: (input_key, uniqueKey) => redrive.enqueue(thumbnail, { input_key }, { uniqueKey }),
         }),
       )
+    if (settings.redis) endings.push(await takeFromRedis(redrive, thumbnail, settings.redis))
     log.info('thumbnails are made', { storage: storage.name, ffmpeg: ffmpeg.path, decoders: settings.decoders })
     return async () => {
       for (const end of endings) await end()
@@ -68,4 +69,15 @@ async function checkStorage(storage: ThumbnailParts['storage'], log: Log): Promi
     if (hopeless) throw error
     log.warn('storage cannot be used at present', { storage: storage.name, error: (error as Error).message })
   }
+}
+
+/** A Redis list as a way in, for programs that know nothing of Redrive. Its client is loaded only where it is used. */
+async function takeFromRedis(
+  redrive: Redrive,
+  job: ThumbnailApp['thumbnail'],
+  { url, list }: { readonly url: string; readonly list: string },
+): Promise<() => Promise<void>> {
+  const { openInbox } = await import('redrive/transports/redis')
+  const inbox = openInbox(redrive, { url, list, job })
+  return () => inbox.close()
 }
