@@ -17,4 +17,4 @@ const tookOf = ({ startedAt, finishedAt }: Attempt): string | undefined =>
   startedAt === undefined ? undefined : duration(Date.parse(finishedAt) - Date.parse(startedAt))
 
 const thenOf = ({ decision, delayMs }: Attempt): string =>
-  delayMs === undefined ? decision : `${decision} after ${duration(delayMs)}`
+  !delayMs ? decision : `${decision} after ${duration(delayMs)}`

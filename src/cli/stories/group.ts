@@ -30,7 +30,7 @@ export function groupStory(group: Group, now: number, style: Style): string[] {
         ['tenants', shares(group.tenants)],
         ['versions', shares(group.versions)],
         ['assignee', group.assignee],
-        ['urgency', group.priority],
+        ['priority', group.priority],
         ['notes', group.notes],
         ['resolved', group.resolvedAt && `${moment(group.resolvedAt, now)} by ${group.resolvedBy ?? 'somebody'}`],
       ],
