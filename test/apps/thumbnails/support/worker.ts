@@ -4,10 +4,12 @@ import { afterAll } from 'vitest'
 import type { ThumbnailRequest, ThumbnailResult } from '../../../../apps/thumbnails/payload.js'
 import { createThumbnailApp } from '../../../../apps/thumbnails/thumbnail-app.js'
 import type { DeadLetter, JobId, Redrive, RedriveOptions } from '../../../../src/index.js'
-import { openLibrary } from '../../../support/library.js'
+import { type Library, openLibrary } from '../../../support/library.js'
 
 export interface TestWorker {
   readonly redrive: Redrive
+  readonly db: Library['db']
+  readonly next: Library['next']
   readonly app: ReturnType<typeof createThumbnailApp>
   enqueue(input_key: string, params?: ThumbnailRequest['params']): Promise<JobId>
   /** The result of a job that has to succeed. */
@@ -28,7 +30,7 @@ export async function openWorker(
   env: Readonly<Record<string, string>>,
   options: RedriveOptions = {},
 ): Promise<TestWorker> {
-  const { redrive } = await openLibrary('memory', options)
+  const { redrive, db, next } = await openLibrary('memory', options)
   const app = createThumbnailApp({ PATH: process.env.PATH ?? '', ...env })
   const log = { debug() {}, info() {}, warn() {}, error() {} }
   const putAway = await app.setup({ redrive, env, log })
@@ -49,6 +51,8 @@ export async function openWorker(
 
   const worker: TestWorker = {
     redrive,
+    db,
+    next,
     app,
     enqueue: async (input_key, params) =>
       (await redrive.enqueue(app.thumbnail, { input_key, ...(params && { params }) })).id,
