@@ -61,6 +61,7 @@ export function openInbox(redrive: Redrive, options: InboxOptions): Inbox {
   running.start()
   let closing: Promise<void> | undefined
   const close = async () => {
+    source.interrupt()
     await running.stop()
     await source.close()
   }

@@ -15,6 +15,8 @@ export interface InboxSource {
   /** Up to so many; waits a short time for the first. Each stays in our name until it is done. */
   take(limit: number): Promise<Arrival[]>
   done(tickets: readonly string[]): Promise<void>
+  /** Ends a wait; nothing more is given. */
+  interrupt(): void
   /** What is not done is anyone's. */
   close(): Promise<void>
 }

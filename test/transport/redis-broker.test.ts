@@ -153,8 +153,8 @@ test('a dead consumer’s messages go to another, once it was silent for long en
   const { broker, url, raw, prefix } = await redisScene()
   const proxy = await openProxy(url)
   onTestFinished(() => proxy.close())
-  const dying = hand(broker({ url: proxy.url, claimAfterMs: 2_000 }), { prefetch: 2 })
-  const redis = broker({ claimAfterMs: 2_000 })
+  const dying = hand(broker({ url: proxy.url, claimAfterMs: 3_000 }), { prefetch: 2 })
+  const redis = broker({ claimAfterMs: 3_000 })
   await redis.publish(numbered(2))
   const held = await dying.take(2)
   proxy.freeze()
@@ -170,7 +170,6 @@ test('a dead consumer’s messages go to another, once it was silent for long en
   expect(await dying.consumer.acknowledge(held)).toEqual(held)
   expect(await raw.xlen(`${prefix}mail:5`)).toBe(2)
   expect(await living.consumer.acknowledge(got)).toEqual([])
-  expect(living.lost).toEqual([])
 })
 
 test('a late acknowledgement does not settle what another has', async () => {
@@ -187,20 +186,23 @@ test('a late acknowledgement does not settle what another has', async () => {
 
 test('a long handler keeps what it has, and is told when it lost it', async () => {
   const { broker, raw, prefix } = await redisScene()
-  const redis = broker({ claimAfterMs: 1_000 })
+  const redis = broker({ claimAfterMs: 3_000 })
   await redis.publish(numbered(2))
   const slow = hand(redis, { prefetch: 2 })
   const held = await slow.take(2)
-  const idle = async () => {
-    const rows = (await raw.xpending(`${prefix}mail:5`, 'redrive', '-', '+', 10)) as [string, string, number, number][]
-    return rows.map(([, , ms, deliveries]) => ({ ms, deliveries }))
-  }
-  // Many times the limit goes by, measured by Redis itself, and the idle time begins again each time.
-  const another = hand(broker({ claimAfterMs: 1_000 }))
-  const since = Date.now()
-  await until('it was held for a while', () => Date.now() - since > 2_500)
-  expect(another.consumer.arrived('mail')).toBe(0)
-  expect((await idle()).map(({ deliveries }) => deliveries)).toEqual([1, 1])
+  const pending = async () =>
+    (await raw.xpending(`${prefix}mail:5`, 'redrive', '-', '+', 10)) as [string, string, idleMs: number, number][]
+  // Redis measures how long it was silent, and begins again and again.
+  let signs = 0
+  let idleMs = 0
+  await until('it gave three signs of life', async () => {
+    const [first] = await pending()
+    if (first && first[2] < idleMs) signs += 1
+    idleMs = first?.[2] ?? 0
+    return signs === 3
+  })
+  expect((await pending()).map(([, , , deliveries]) => deliveries)).toEqual([1, 1])
+  expect(slow.lost).toEqual([])
   const [[id] = ['']] = await raw.xrange(`${prefix}mail:5`, '-', '+')
   await raw.xclaim(`${prefix}mail:5`, 'redrive', 'somebody-else', 0, id)
   await until('it was told', () => slow.lost.length === 1)

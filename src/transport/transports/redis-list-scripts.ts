@@ -42,17 +42,18 @@ export const ADOPT: Script = {
     if dead ~= me then
       local arrived, left = ARGV[4] .. dead .. ':arrived', ARGV[4] .. dead .. ':tickets'
       local entry = redis.call('RPOP', arrived)
+      local pairs = redis.call('HGETALL', left)
+      -- Looked at once more before it is forgotten: what it was waiting for may have come to it after its death.
+      if not entry and #pairs == 0 then redis.call('ZREM', members, dead) end
       while entry do
         redis.call('LPUSH', list, entry)
         entry = redis.call('RPOP', arrived)
       end
-      local pairs = redis.call('HGETALL', left)
       for at = 1, #pairs, 2 do
         redis.call('HSET', tickets, pairs[at], pairs[at + 1])
         adopted[#adopted + 1] = { pairs[at], string.sub(pairs[at + 1], 1, most), #pairs[at + 1] }
       end
       redis.call('DEL', left)
-      redis.call('ZREM', members, dead)
     end
   end
   return adopted`,
@@ -60,18 +61,17 @@ export const ADOPT: Script = {
 
 /**
  * KEYS: list, arrived, tickets, members. ARGV: member. What was not looked at goes back to the front of the list; what has
- * a ticket still is left for others at once.
+ * a ticket still is left for others at once; who looks at it last forgets the member.
  */
 export const LEAVE_LIST: Script = {
   name: 'leaveList',
   lua: `
-  local list, arrived, tickets, members = unpack(KEYS)
+  local list, arrived, _, members = unpack(KEYS)
   local entry = redis.call('RPOP', arrived)
   while entry do
     redis.call('LPUSH', list, entry)
     entry = redis.call('RPOP', arrived)
   end
-  if redis.call('HLEN', tickets) > 0 then redis.call('ZADD', members, 0, ARGV[1])
-  else redis.call('ZREM', members, ARGV[1]) end
+  redis.call('ZADD', members, 0, ARGV[1])
   return 1`,
 }

@@ -38,6 +38,7 @@ export class RedisList implements InboxSource {
   readonly #base: string
   readonly #blockMs: number
   #adoptAt = 0
+  #interrupted = false
 
   constructor(options: RedisListOptions) {
     this.#options = options
@@ -51,19 +52,27 @@ export class RedisList implements InboxSource {
 
   async take(limit: number): Promise<Arrival[]> {
     const { timeoutMs, list } = this.#options
-    if (!(await this.#commands.within(timeoutMs))) return []
+    if (this.#interrupted || !(await this.#commands.within(timeoutMs))) return []
     const adopted = await this.#adopt()
     if (adopted.length > 0) return adopted
     const taken = await this.#takeNow(limit)
     if (taken.length > 0) return taken
     if (!(await this.#waiting.within(this.#blockMs))) return []
     const words = [list, this.#key('arrived'), 'LEFT', 'RIGHT', this.#blockMs / 1_000]
-    const arrived = await this.#waiting.call('BLMOVE', words, this.#blockMs + timeoutMs)
+    const arrived = await this.#waiting.call('BLMOVE', words, this.#blockMs + timeoutMs).catch(error => {
+      if (!this.#interrupted) throw error
+      return null
+    })
     return arrived === null ? [] : this.#takeNow(limit)
   }
 
   async done(tickets: readonly string[]): Promise<void> {
     if (tickets.length > 0) await this.#commands.run(DONE, [this.#key('tickets')], tickets)
+  }
+
+  interrupt(): void {
+    this.#interrupted = true
+    this.#waiting.close()
   }
 
   async close(): Promise<void> {
