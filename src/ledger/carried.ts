@@ -39,7 +39,7 @@ const ADOPT = sql`
     ) AS t(id, queue, name, service, max_attempts, priority, created_ms, held_ms, tenant, user_id, project, payload)
   ) i
   WHERE NOT EXISTS (SELECT FROM redrive.dead_letter d WHERE d.id = i.id)
-    AND ($5::boolean OR NOT EXISTS (SELECT FROM redrive.finished_job f WHERE f.id = i.id))
+    AND NOT EXISTS (SELECT FROM redrive.finished_job f WHERE f.id = i.id)
   ON CONFLICT (id) DO NOTHING
   RETURNING id, lease`
 
@@ -55,7 +55,7 @@ export async function lockCarried(tx: Queryable, ids: readonly JobId[]): Promise
 
 /**
  * Takes jobs in as running ones of a session. Returns the lease of each; who is missing is in the ledger already.
- * `firstTime`: they were never delivered before, so that they cannot have ended.
+ * `firstTime`: they were never delivered before, so that nobody else can have something to say of them.
  */
 async function adopt(tx: Queryable, session: SessionId, jobs: readonly Adoption[], firstTime: boolean) {
   if (!firstTime) {
@@ -70,7 +70,6 @@ async function adopt(tx: Queryable, session: SessionId, jobs: readonly Adoption[
     payloads,
     tx.now(),
     session,
-    firstTime,
   ])
   return new Map(rows.map(({ id, lease }) => [id, String(lease) as Lease]))
 }

@@ -42,7 +42,7 @@ export interface JobOptions<Input, Payload, Result> {
   readonly name: string
   readonly queue?: string
   /** What carries its queue; Postgres, or what `openRedrive` says for the queue, where it is not said. */
-  readonly transport?: TransportName
+  readonly transport?: TransportName | undefined
   /** Any Standard Schema validator (zod, valibot, arktype, …). */
   readonly schema?: StandardSchemaV1<Input, Payload>
   /** The dependency it calls; breakers and budgets are kept per service. */

@@ -45,6 +45,8 @@ interface InHand extends Arrival {
   /** Undefined: the right to it is gone. */
   delivery: Delivery | undefined
   taken: boolean
+  /** It was said that it succeeded. */
+  ended?: true
   /** Being taken into the ledger as running. */
   adopting?: Promise<void>
   /** Its claim in the ledger, by which it is settled from then on. */
@@ -114,7 +116,7 @@ export class Hands {
     this.#definitions = new Map(definitions.map(definition => [laneKey(definition), definition]))
     this.#arrivals = new Arrivals(definitions)
     this.#parker = new Parker(runtime, { worker, session, standing: id => this.#standing(id), onError })
-    this.#counts = new CarriedCounts(runtime, { brokers, session, inHands: queue => this.#inHandsOf(queue), onError })
+    this.#counts = new CarriedCounts(runtime, { brokers, session, inHands: queue => this.inHandsOf(queue), onError })
     this.#prefetch = concurrency
     this.#tunedAt = runtime.clock.monotonic()
     this.#tuner = loop({ ...runtime, step: async () => this.#tune(), onError })
@@ -154,9 +156,10 @@ export class Hands {
 
   /** A success: acknowledged, together with those that end in the same turn. */
   complete(settlement: Settlement, done: (settled: boolean) => void): void {
-    const hand = this.#inHands.get(settlement.lease)
-    if (!hand) done(false)
-    else if (!hand.delivery || hand.adopted || hand.adopting) this.#options.write(settlement, done)
+    const hand = this.#find(settlement)
+    if (!hand || hand.ended) return void done(false)
+    hand.ended = true
+    if (!hand.delivery || hand.adopted || hand.adopting) this.#options.write(settlement, done)
     else {
       if (this.#toAcknowledge.length === 0) this.#runtime.clock.soon(() => this.#flush())
       this.#toAcknowledge.push({ hand, settlement, done })
@@ -171,7 +174,7 @@ export class Hands {
     const late: [Settlement, InHand][] = []
     const toPark: [Settlement, InHand][] = []
     for (const settlement of batch) {
-      const hand = this.#inHands.get(settlement.lease)
+      const hand = this.#find(settlement)
       if (this.#written.has(settlement)) continue
       if (!hand || seen.has(settlement.lease)) this.#written.set(settlement, false)
       else if (hand.adopted) adopted.push([settlement, hand])
@@ -183,7 +186,7 @@ export class Hands {
     if (adopted.length > 0) await this.#settleAdopted(adopted)
     if (late.length > 0) await this.#completeLate(late)
     if (toPark.length > 0) await this.#park(toPark)
-    for (const { lease } of batch) this.#forget(this.#inHands.get(lease))
+    for (const settlement of batch) this.#forget(this.#find(settlement))
     return batch.filter(settlement => this.#written.get(settlement) === false)
   }
 
@@ -417,6 +420,11 @@ export class Hands {
     }
   }
 
+  #find({ id, lease }: Settlement): InHand | undefined {
+    const hand = this.#inHands.get(lease)
+    return hand?.job.id === id ? hand : undefined
+  }
+
   #standing(id: JobId): 'running' | 'succeeded' | undefined {
     if (this.#succeeded.has(id)) return 'succeeded'
     for (const { job, taken } of this.#inHands.values()) if (taken && job.id === id) return 'running'
@@ -441,7 +449,13 @@ export class Hands {
     if (hand.delivery) this.#byDelivery.delete(hand.delivery)
   }
 
-  #inHandsOf(queue: string): { waiting: number; active: number } {
+  /** How many are on their way into the ledger. */
+  get parking(): number {
+    return this.#parker.size
+  }
+
+  /** What this worker has of a queue: waiting for a place, and running or waiting for their end to be written. */
+  inHandsOf(queue: string): { waiting: number; active: number } {
     let all = 0
     for (const hand of this.#inHands.values()) if (hand.queue === queue) all += 1
     const waiting = this.#arrivals.in(queue)

@@ -83,7 +83,10 @@ function embeddedTransaction<T>(db: Database, work: (tx: ForeignClient) => Promi
 }
 
 /** On a connection that is the caller's alone, as an application's would be. */
-async function serverTransaction<T>({ url }: FreshDatabase, work: (tx: ForeignClient) => Promise<T>): Promise<T> {
+export async function serverTransaction<T>(
+  { url }: FreshDatabase,
+  work: (tx: ForeignClient) => Promise<T>,
+): Promise<T> {
   const client = new pg.Client({ connectionString: url ?? '' })
   await client.connect()
   try {

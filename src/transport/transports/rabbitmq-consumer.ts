@@ -166,7 +166,6 @@ export class RabbitConsumer implements BrokerConsumer {
         if (!line.paused) await this.#consume(opened, line)
       }
       this.#failures = 0
-      this.#options.onWake()
     } catch (error) {
       if (this.#closed) return
       this.#options.onError(error)

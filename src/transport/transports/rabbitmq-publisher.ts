@@ -1,7 +1,7 @@
 // Publishing with confirms: a message counts as published when RabbitMQ says that it has it, on disk where the queue is
 // durable. All messages of a call go out together and their confirms are awaited together.
 import type { ChannelModel, ConfirmChannel } from 'amqplib'
-import { type Clock, sleep } from '../../domain/clock.js'
+import { type Clock, type Random, sleep } from '../../domain/clock.js'
 import { isRedriveError } from '../../domain/errors.js'
 import { brokerUnavailable, type Message } from '../broker.js'
 import type { Link } from './rabbitmq-link.js'
@@ -9,6 +9,7 @@ import { ensureQueue, type QueueForm, queueName } from './rabbitmq-queues.js'
 
 /** So many are on their way at once. */
 const CHUNK = 1_000
+const FIRST_PAUSE_MS = 50
 
 interface Open {
   readonly model: ChannelModel
@@ -22,14 +23,16 @@ export class Publisher {
   readonly #link: Link
   readonly #form: QueueForm
   readonly #clock: Clock
+  readonly #random: Random
   readonly #limitMs: number
   #open: Promise<Open> | undefined
   #sent = 0
 
-  constructor(link: Link, form: QueueForm, clock: Clock, limitMs: number) {
+  constructor(link: Link, form: QueueForm, clock: Clock, random: Random, limitMs: number) {
     this.#link = link
     this.#form = form
     this.#clock = clock
+    this.#random = random
     this.#limitMs = limitMs
     link.follow({
       up: () => {},
@@ -39,31 +42,44 @@ export class Publisher {
     })
   }
 
-  /** Messages by the queue's own name in RabbitMQ, once it is known to be there. */
   async publish(messages: readonly Message[]): Promise<void> {
     for (let from = 0; from < messages.length; from += CHUNK) {
       await this.#publishChunk(messages.slice(from, from + CHUNK), from > 0)
     }
   }
 
+  /** What was surely not sent is tried again until the time is up. */
   async #publishChunk(messages: readonly Message[], someTaken: boolean): Promise<void> {
-    const none = someTaken ? 'unknown' : 'none'
+    const deadline = this.#clock.monotonic() + this.#limitMs
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
+      try {
+        return await this.#tryOnce(messages, deadline - this.#clock.monotonic())
+      } catch (error) {
+        const leftMs = deadline - this.#clock.monotonic()
+        const isUntaken = isRedriveError(error, 'BROKER_UNAVAILABLE') && error.details.taken === 'none'
+        if (isUntaken && leftMs > pauseMs) await sleep(this.#clock, pauseMs * (0.5 + this.#random() / 2))
+        else if (isUntaken && someTaken) throw brokerUnavailable('rabbitmq', 'took only some of them', 'unknown', error)
+        else throw error
+      }
+    }
+  }
+
+  async #tryOnce(messages: readonly Message[], limitMs: number): Promise<void> {
     const giveUp = new AbortController()
-    const late = sleep(this.#clock, this.#limitMs, giveUp.signal).then(() => undefined)
+    const late = sleep(this.#clock, limitMs, giveUp.signal).then(() => undefined)
     try {
-      const ready = this.#ready(messages)
+      const ready = this.#ready(messages, limitMs)
       ready.catch(() => {})
       const open = await Promise.race([ready, late])
-      if (!open) throw brokerUnavailable('rabbitmq', `is away: no connection within ${this.#limitMs} ms`, none)
-      const confirmed = Promise.all(messages.map(message => this.#send(open, message)))
+      if (!open) throw brokerUnavailable('rabbitmq', `is away: no connection within ${this.#limitMs} ms`, 'none')
+      const confirmed = this.#sendAll(open, messages)
       confirmed.catch(() => {})
       const unrouted = await Promise.race([confirmed, late])
       if (!unrouted) throw brokerUnavailable('rabbitmq', `did not confirm within ${this.#limitMs} ms`, 'unknown')
-      if (unrouted.some(Boolean)) {
-        open.known.clear()
-        const all = unrouted.every(Boolean)
-        throw brokerUnavailable('rabbitmq', 'has no such queue any more; the next try makes it', all ? none : 'unknown')
-      }
+      if (!unrouted.some(Boolean)) return
+      open.known.clear()
+      const taken = unrouted.every(Boolean) ? 'none' : 'unknown'
+      throw brokerUnavailable('rabbitmq', 'has no such queue any more; it is made again', taken)
     } catch (error) {
       if (isRedriveError(error)) throw error
       throw brokerUnavailable('rabbitmq', `did not take it: ${(error as Error).message}`, 'unknown', error)
@@ -72,9 +88,22 @@ export class Publisher {
     }
   }
 
+  /** Says of each whether no queue took it. Nothing is sent on a channel that is closed. */
+  #sendAll(open: Open, messages: readonly Message[]): Promise<boolean[]> {
+    const confirms: Promise<boolean>[] = []
+    try {
+      for (const message of messages) confirms.push(this.#send(open, message))
+    } catch (error) {
+      for (const confirm of confirms) confirm.catch(() => {})
+      const taken = confirms.length === 0 ? 'none' : 'unknown'
+      throw brokerUnavailable('rabbitmq', `is away: ${(error as Error).message}`, taken, error)
+    }
+    return Promise.all(confirms)
+  }
+
   /** A channel on which every queue of these messages is known. Nothing is sent before. */
-  async #ready(messages: readonly Message[]): Promise<Open> {
-    const model = this.#link.model ?? (await this.#link.within(this.#limitMs))
+  async #ready(messages: readonly Message[], limitMs: number): Promise<Open> {
+    const model = this.#link.model ?? (await this.#link.within(limitMs))
     if (!model) throw brokerUnavailable('rabbitmq', `is away: no connection within ${this.#limitMs} ms`, 'none')
     try {
       this.#open ??= this.#openChannel(model)
@@ -116,11 +145,14 @@ export class Publisher {
       type: headers['redrive-name'] ?? '',
       headers,
     }
-    return new Promise((resolve, reject) => {
-      channel.sendToQueue(queueName(this.#form, queue), Buffer.from(body), options, error => {
+    let settle: (error: unknown) => void = () => {}
+    const confirmed = new Promise<boolean>((resolve, reject) => {
+      settle = error => {
         if (error) reject(error instanceof Error ? error : new Error('RabbitMQ refused it'))
         else resolve(returned.delete(number))
-      })
+      }
     })
+    channel.sendToQueue(queueName(this.#form, queue), Buffer.from(body), options, settle)
+    return confirmed
   }
 }

@@ -8,6 +8,8 @@ export interface QueueForm {
   readonly quorum: boolean
   /** Off: they are expected to be there, made as somebody else thought right. */
   readonly declare: boolean
+  /** Queues that are being made now. A quorum queue that is used while it is being made breaks the whole connection. */
+  readonly making: Map<string, Promise<unknown>>
 }
 
 export const HIGHEST_PRIORITY = 10
@@ -26,10 +28,16 @@ export async function ensureMirror(channel: Channel, form: QueueForm, name: stri
   await ensure(channel, form, name, form.quorum ? { 'x-queue-type': 'quorum' } : {})
 }
 
-async function ensure(channel: Channel, { declare }: QueueForm, name: string, args: Record<string, unknown>) {
+async function ensure(channel: Channel, { declare, making }: QueueForm, name: string, args: Record<string, unknown>) {
+  // One after the other: whoever finds it made already is answered at once.
+  while (making.has(name)) await making.get(name)
+  const made = declare ? channel.assertQueue(name, { durable: true, arguments: args }) : channel.checkQueue(name)
+  making.set(
+    name,
+    made.catch(() => {}).then(() => making.delete(name)),
+  )
   try {
-    if (declare) await channel.assertQueue(name, { durable: true, arguments: args })
-    else await channel.checkQueue(name)
+    await made
   } catch (error) {
     throw explained(error, name)
   }

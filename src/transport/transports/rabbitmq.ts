@@ -42,13 +42,13 @@ export function rabbitmq(options: RabbitmqOptions = {}): BrokerChoice {
   if (!(Number.isInteger(publishTimeoutMs) && publishTimeoutMs >= 100 && publishTimeoutMs <= 600_000)) {
     throw invalid('rabbitmq.publishTimeoutMs', publishTimeoutMs, 'a whole number from 100 to 600000')
   }
-  const form: QueueForm = { prefix, quorum, declare }
+  const form: Omit<QueueForm, 'making'> = { prefix, quorum, declare }
   return {
     name: 'rabbitmq',
     whenDown,
     open(context) {
       const url = options.url ?? checkUrl('AMQP_URL', context.env.AMQP_URL || DEFAULT_URL)
-      return openRabbitmq(url, form, mirror, publishTimeoutMs, context)
+      return openRabbitmq(url, { ...form, making: new Map() }, mirror, publishTimeoutMs, context)
     },
   }
 }
@@ -69,18 +69,25 @@ function openRabbitmq(
   publishTimeoutMs: number,
   { clock, random, onError }: BrokerContext,
 ): Broker {
+  // Two connections: RabbitMQ slows down those that publish when it is short of memory, and acknowledgements must get through.
   const link = new Link({ url, clock, random, onError })
-  const publisher = new Publisher(link, form, clock, publishTimeoutMs)
+  const publisher = new Publisher(link, form, clock, random, publishTimeoutMs)
   const control = new Control(link, clock)
+  let taking: Link | undefined
   return {
     name: 'rabbitmq',
     get connected() {
       return link.model !== undefined
     },
     publish: messages => publisher.publish(messages),
-    consume: options => new RabbitConsumer(link, form, options, clock, random),
+    consume(options) {
+      taking ??= new Link({ url, clock, random, onError })
+      return new RabbitConsumer(taking, form, options, clock, random)
+    },
     depth: queue => control.depth(form, queue),
     ...(mirror !== undefined && { mirror: new RabbitMirror(control, form, mirror) }),
-    close: () => link.close(),
+    async close() {
+      await Promise.all([link.close(), taking?.close()])
+    },
   }
 }

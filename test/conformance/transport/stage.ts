@@ -31,6 +31,9 @@ export interface Stage extends TransportHarness {
   states(...jobs: Pick<NewJob, 'id'>[]): Promise<(string | undefined)[]>
 }
 
+/** For a worker that no test wakes: it takes only when it is told to. */
+export const nobodyListens = () => {}
+
 /** The job name that every test uses unless it is about names. */
 export const NAME = 'task'
 const MANY = 1_000
@@ -52,7 +55,7 @@ export function stageOn(harness: TransportHarness): Stage {
 }
 
 async function workerOn(harness: TransportHarness, queue: string, options: WorkerOptions = {}): Promise<Worker> {
-  const { lanes = [{ queue, name: NAME }], onWake = () => {}, transport = harness.transport } = options
+  const { lanes = [{ queue, name: NAME }], onWake = nobodyListens, transport = harness.transport } = options
   const session = await harness.openSession()
   const consumer = transport.consume({ session, lanes, onWake })
   const everyLane = lanes.map(lane => ({ ...lane, limit: MANY }))
