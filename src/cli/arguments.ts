@@ -13,17 +13,27 @@ export function lengthOfTime(text: string): number {
   return ms
 }
 
+/** A time, as RFC 3339 has it; without a zone it is this machine's. */
+export function time(text: string): string {
+  const at = Date.parse(text)
+  if (Number.isNaN(at) || !/^\d{4}-\d\d-\d\d/.test(text)) {
+    throw new InvalidArgumentError('It must be a time such as 2026-01-31T12:00:00Z.')
+  }
+  return new Date(at).toISOString()
+}
+
 /** A time, or how long ago it was: resolved when the command runs. */
 export function timeOrAgo(text: string): (now: number) => string {
   if (LENGTH.test(text)) {
     const ms = lengthOfTime(text)
     return now => new Date(now - ms).toISOString()
   }
-  const at = Date.parse(text)
-  if (Number.isNaN(at) || !/^\d{4}-\d\d-\d\d/.test(text)) {
+  try {
+    const at = time(text)
+    return () => at
+  } catch {
     throw new InvalidArgumentError('It must be a time such as 2026-01-31T12:00:00Z, or how long ago: 30m, 2h, 7d.')
   }
-  return () => new Date(at).toISOString()
 }
 
 export const wholeNumber =

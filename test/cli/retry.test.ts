@@ -85,6 +85,19 @@ describe('dlq retry', { timeout: 60_000 }, () => {
     })
   })
 
+  it('by group takes in what was merged into it', async () => {
+    const [one = '', other = ''] = [
+      await aDeadLetter(terminal, 'merged', { message: 'the printer burns' }),
+      await aDeadLetter(terminal, 'merged', { message: 'no paper left' }),
+    ]
+    const [into, from] = await Promise.all(
+      [one, other].map(async id => (await terminal.ask(`GET /dead-letter-queue/${id}`)).body.fingerprint as string),
+    )
+    await terminal.redrive.operator.groups.merge(into ?? '', [from ?? ''])
+    const { out } = await terminal.run(['dlq', 'retry', '--group', into ?? '', '--yes', '-o', 'json'])
+    expect(JSON.parse(out).redriven.toSorted()).toEqual([one, other].toSorted())
+  })
+
   it('stops between two batches at Ctrl-C, and says how far it came', async () => {
     const ids = await letters('stopped', 3)
     const pressed = new AbortController()

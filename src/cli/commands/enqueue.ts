@@ -1,7 +1,7 @@
 // `redrive enqueue`: puts one job in line, by its name.
 import { text as readAll } from 'node:stream/consumers'
 import type { Enqueued } from '../answers.js'
-import { jsonText, lengthOfTime, timeOrAgo, wholeNumber } from '../arguments.js'
+import { jsonText, lengthOfTime, time, wholeNumber } from '../arguments.js'
 import type { Register } from '../cli.js'
 import { usageError } from '../exit.js'
 import { examples } from '../help.js'
@@ -9,7 +9,7 @@ import { examples } from '../help.js'
 interface Options {
   readonly queue?: string
   readonly delay?: number
-  readonly at?: (now: number) => string
+  readonly at?: string
   readonly priority?: number
   readonly tenant?: string
   readonly user?: string
@@ -25,7 +25,7 @@ export const enqueue: Register = (program, cli) => {
     .argument('<json>', 'its payload; - reads it from stdin')
     .option('--queue <queue>', 'its queue (what its workers last announced)')
     .option('--delay <time>', 'not before so long: 30s, 5m, 2h', lengthOfTime)
-    .option('--at <time>', 'not before this time', timeOrAgo)
+    .option('--at <time>', 'not before this time: 2026-01-31T12:00:00Z', time)
     .option('--priority <number>', '0 to 10, higher first', wholeNumber(0, 10))
     .option('--tenant <tenant>', 'whose job it is')
     .option('--user <user>', 'whose job it is')
@@ -41,10 +41,11 @@ export const enqueue: Register = (program, cli) => {
     )
     .action(async (name: string, json: string, options: Options) => {
       const { client, output, host } = cli()
-      if (options.delay !== undefined && options.at) throw usageError('--delay and --at cannot go together')
+      if (options.delay !== undefined && options.at !== undefined)
+        throw usageError('--delay and --at cannot go together')
       const payload = parse(json === '-' ? await readAll(host.stdin) : json)
-      const { delay: delayMs, at, unique: uniqueKey, ...rest } = options
-      const body = { name, payload, ...rest, delayMs, runAt: at?.(host.clock.now()), uniqueKey }
+      const { delay: delayMs, at: runAt, unique: uniqueKey, ...rest } = options
+      const body = { name, payload, ...rest, delayMs, runAt, uniqueKey }
       const enqueued = await (await client()).post<Enqueued>('/jobs', body)
       if (enqueued.deduplicated) output.say('A live job has this unique key already; this is its id:')
       output.one(enqueued, ({ id }) => [id])

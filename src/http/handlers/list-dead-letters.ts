@@ -6,12 +6,13 @@ import { without } from '../without.js'
 
 const LIST = 'dead-letters'
 
-export async function listDeadLetters({ query, backend }: Call<unknown, z.output<typeof deadLetterQuery>>) {
-  const { limit, cursor, offset, group, q, ...filter } = query
-  const { items, nextCursor, total } = await backend.operator.deadLetters.list(
-    without({ ...filter, fingerprint: group, text: q }),
-    without({ limit, offset, cursor: placeIn(LIST, cursor) }),
-  )
+export async function listDeadLetters({ query, backend, cached }: Call<unknown, z.output<typeof deadLetterQuery>>) {
+  const { limit, cursor, offset, q, ...rest } = query
+  const filter = without({ ...rest, text: q })
+  const { items, nextCursor, total } = await backend.operator.deadLetters.list(filter, {
+    ...without({ limit, offset, cursor: placeIn(LIST, cursor) }),
+    counting: count => cached(`${LIST} ${JSON.stringify(filter)}`, count),
+  })
   return {
     items: items.map(({ payload: _, stack: __, causes: ___, ...brief }) => brief),
     nextCursor: cursorOf(LIST, nextCursor),
