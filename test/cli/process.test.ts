@@ -2,14 +2,16 @@
 import { execFile } from 'node:child_process'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import stringWidth from 'string-width'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { aDeadLetter } from '../http/support/desk.js'
-import { openTerminal, start, type Terminal } from './support/cli.js'
+import { openTerminal, start, startOnTerminal, type Terminal } from './support/cli.js'
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const run = promisify(execFile)
+const hasScript = promisify(execFile)('script', ['--version']).then(
+  ({ stdout }) => stdout.includes('util-linux'),
+  () => false,
+)
 
 let terminal: Terminal
 let id: string
@@ -61,26 +63,39 @@ describe('as a process', { timeout: 120_000 }, () => {
     }
   })
 
-  it('fits a real terminal, in colours, and without them when NO_COLOR is set', async ({ skip }) => {
-    const command = `stty cols 72; "${process.execPath}" --import tsx src/cli/main.ts dlq ls`
-    const onTerminal = (env: Record<string, string>) =>
-      run('script', ['-qec', command, '/dev/null'], {
-        cwd: ROOT,
-        env: { PATH: process.env.PATH, ...terminal.env, ...env },
-      })
-    const hasScript = await run('script', ['--version']).then(
-      ({ stdout }) => stdout.includes('util-linux'),
-      () => false,
-    )
-    skip(!hasScript, 'needs `script` of util-linux, which gives it a terminal')
-    const { stdout: coloured } = await onTerminal({ TERM: 'xterm' })
-    expect(coloured).toContain('\u001b[31m')
-    const { stdout: plain } = await onTerminal({ TERM: 'xterm', NO_COLOR: '1' })
-    expect(plain).not.toContain('\u001b')
-    const lines = plain.trimEnd().split('\r\n')
-    expect(lines).toHaveLength(2)
-    expect(lines[1]).toContain(id)
-    // Wide characters count as two.
-    expect(lines[1]).toMatch(/郵便.*…$/)
+  describe('on a real terminal', () => {
+    beforeEach(async ({ skip }) => {
+      skip(!(await hasScript), 'needs `script` of util-linux, which makes a terminal')
+    })
+
+    it('tables fit, in colours, and without them when NO_COLOR is set', async () => {
+      const [coloured, plain] = await Promise.all(
+        [{}, { NO_COLOR: '1' }].map(
+          env => startOnTerminal(['dlq', 'ls'], 72, { ...terminal.env, TERM: 'xterm', ...env }).ended,
+        ),
+      )
+      expect(coloured?.out).toContain('\u001b[31m')
+      expect(plain?.out).not.toContain('\u001b')
+      const lines = (plain?.out ?? '').trimEnd().split('\r\n')
+      expect(lines).toHaveLength(2)
+      expect(lines[1]).toContain(id)
+      // Wide characters count as two.
+      for (const line of lines) expect(stringWidth(line)).toBeLessThanOrEqual(72)
+      expect(lines[1]).toMatch(/郵便.*…$/)
+    })
+
+    it('asks before many are sent back, and does what it is told', async () => {
+      const asking = (line: string) => startOnTerminal(line.split(' '), 100, { ...terminal.env, TERM: 'xterm' })
+      const [no, stopped] = [asking('dlq retry --queue mail'), asking('dlq retry --queue mail')]
+      await Promise.all([no.says('[y/N]'), stopped.says('[y/N]')])
+      no.types('n\n')
+      stopped.types('\u0003')
+      expect(await no.ended).toMatchObject({ code: 1, out: expect.stringContaining('Nothing was changed') })
+      expect(await stopped.ended).toMatchObject({ code: 130 })
+      const yes = asking('dlq retry --queue mail')
+      await yes.says('1 open dead letter (queue mail) will be sent back to run. [y/N]')
+      yes.types('y\n')
+      expect(await yes.ended).toMatchObject({ code: 0, out: expect.stringContaining('1 sent back') })
+    })
   })
 })

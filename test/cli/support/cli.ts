@@ -77,8 +77,9 @@ export async function run(args: readonly string[], given: Given = {}): Promise<E
 export interface Process {
   readonly ended: Promise<Ended>
   signal(name: NodeJS.Signals): void
-  /** Resolves when stderr holds it; rejects when the process ends without. */
+  /** Resolves when it has printed this; rejects when the process ends without. */
   says(text: string): Promise<void>
+  types(text: string): void
   /** Reads no more, as `| head` does. */
   closeOutput(): void
 }
@@ -89,18 +90,29 @@ afterAll(() => {
 })
 
 /** As a person starts it: only the given variables and what Node needs reach it. */
-export function start(args: readonly string[], env: Readonly<Record<string, string>> = {}): Process {
+export const start = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Process =>
+  processOf([process.execPath, '--import', 'tsx', 'src/cli/main.ts', ...args], env)
+
+/** On a terminal of so many columns, made by `script` of util-linux: stdout and stderr are one. The words need no quoting. */
+export const startOnTerminal = (
+  args: readonly string[],
+  columns: number,
+  env: Readonly<Record<string, string>>,
+): Process =>
+  processOf(
+    ['script', '-qec', `stty cols ${columns}; "$NODE" --import tsx src/cli/main.ts ${args.join(' ')}`, '/dev/null'],
+    { ...env, NODE: process.execPath },
+  )
+
+function processOf([command = '', ...args]: readonly string[], env: Readonly<Record<string, string>>): Process {
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', ...args], {
-    cwd: ROOT,
-    env: { PATH, HOME, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawn(command, args, { cwd: ROOT, env: { PATH, HOME, ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
   children.add(child)
   const text = { out: '', err: '' }
   let look = () => {}
   child.stdout.on('data', chunk => {
     text.out += chunk
+    look()
   })
   child.stderr.on('data', chunk => {
     text.err += chunk
@@ -115,12 +127,13 @@ export function start(args: readonly string[], env: Readonly<Record<string, stri
   return {
     ended,
     signal: name => void child.kill(name),
+    types: typed => void child.stdin.write(typed),
     closeOutput: () => child.stdout.destroy(),
     says: wanted =>
       new Promise((resolve, reject) => {
-        look = () => text.err.includes(wanted) && resolve()
+        look = () => (text.err.includes(wanted) || text.out.includes(wanted)) && resolve()
         look()
-        void ended.then(({ err }) => reject(new Error(`ended without saying it: ${err}`)))
+        void ended.then(({ out, err }) => reject(new Error(`ended without saying it: ${out}${err}`)))
       }),
   }
 }
