@@ -154,10 +154,13 @@ const TYPES = `num_nulls($1::text, $2::text, $3::redrive.failure_kind, $4::text,
 export const COUNT_LEAD = countOf('died_at, seq', TYPES)
 
 /** The place of number `$11`, by the index alone: pages that are asked for by their offset begin after it. */
+// Only the last one's place is worked out: for all of them it would take longer than reading them.
 export const SKIP = forEachLead(
   lead => sql`
-  SELECT ${placeOf('letter')} AS place FROM (${inOrder(lead, 'newest first', 'died_at, seq', AFTER)}) letter
-  WHERE ${TYPES} OFFSET $11::integer - 1`,
+  SELECT ${placeOf('last')} AS place FROM (
+    SELECT died_at, seq FROM (${inOrder(lead, 'newest first', 'died_at, seq', AFTER)}) letter
+    WHERE ${TYPES} OFFSET $11::integer - 1
+  ) last`,
 )
 
 /** `$12`: at most so many. `$13`: only those that died so many milliseconds ago or earlier; `$14` is now. */

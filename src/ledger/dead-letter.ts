@@ -155,22 +155,6 @@ export async function getDeadLetter(db: Queryable, id: JobId): Promise<DeadLette
   return row && toDeadLetter(row)
 }
 
-const STATISTICS = sql`
-  SELECT queue, status, kind, count(*) AS count FROM redrive.dead_letter GROUP BY queue, status, kind
-  ORDER BY queue, status, kind`
-
-export interface DeadLetterCount {
-  readonly queue: string
-  readonly status: RecoveryStatus
-  readonly kind: Kind
-  readonly count: number
-}
-
-export async function deadLetterCounts(db: Queryable): Promise<DeadLetterCount[]> {
-  const rows = await db.query<Omit<DeadLetterCount, 'count'> & { count: string | number }>(STATISTICS)
-  return rows.map(row => ({ ...row, count: Number(row.count) }))
-}
-
 type Text = string | null
 interface Row {
   id: JobId

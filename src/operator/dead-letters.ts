@@ -9,10 +9,9 @@ import { type Attempt, attemptsOf } from '../ledger/attempt.js'
 import { writeAudit } from '../ledger/audit.js'
 import type { Queryable } from '../ledger/database.js'
 import {
+  type Count,
   countDeadLetters,
   type DeadLetter,
-  type DeadLetterCount,
-  deadLetterCounts,
   getDeadLetter,
   isCursor,
   listDeadLetters,
@@ -25,6 +24,7 @@ import {
   markFailed,
   removeDeadLetters,
 } from '../ledger/dead-letter-change.js'
+import { type DeadLetterCount, deadLetterCounts } from '../ledger/dead-letter-count.js'
 import type { DeadLetterFilter, Sought } from '../ledger/dead-letter-search.js'
 import { membersOf } from '../ledger/group-members.js'
 import { freeze, placesInLine, preview, type RedriveResult, redrive, redriveMany } from '../ledger/redrive.js'
@@ -35,6 +35,8 @@ export interface ListOptions {
   readonly limit?: number
   readonly cursor?: string
   readonly offset?: number
+  /** How the number of those that match is come by: a place for somebody who remembers it. */
+  readonly counting?: (count: () => Promise<Count>) => Promise<Count>
 }
 
 /** Many at once: by a filter, or `all: true` said in full. */
@@ -54,14 +56,13 @@ export function deadLetters(desk: Desk) {
 
   return {
     /** Newest death first. */
-    async list(
-      filter: DeadLetterFilter = {},
-      options: ListOptions = {},
-    ): Promise<Page<DeadLetter> & { total: { value: number; exact: boolean } }> {
+    async list(filter: DeadLetterFilter = {}, options: ListOptions = {}): Promise<Page<DeadLetter> & { total: Count }> {
       checkFilter(filter)
+      const { counting = count => count() } = options
       const sought = await soughtBy(db, filter)
       const page = await listDeadLetters(db, sought, { limit: pageLimit(options.limit), ...checkPlace(options) })
-      return { ...page, total: page.total ?? (await countDeadLetters(db, sought, COUNTED_UP_TO)) }
+      const total = page.total ?? (await counting(() => countDeadLetters(db, sought, COUNTED_UP_TO)))
+      return { ...page, total }
     },
 
     /** One, with every attempt it ever had. */

@@ -5,7 +5,9 @@ import { checkName } from '../domain/names.js'
 import { writeAudit } from '../ledger/audit.js'
 import type { Queryable } from '../ledger/database.js'
 import { removeDeadLetters } from '../ledger/dead-letter-change.js'
+import type { DeadLetterCount } from '../ledger/dead-letter-count.js'
 import {
+  liveStatistics,
   pauseQueue,
   type QueueSettings,
   type QueueStatistics,
@@ -32,8 +34,9 @@ export function queues(desk: Desk) {
   const { db } = desk
 
   return {
-    /** How many jobs each queue has, by state. */
-    statistics: (): Promise<QueueStatistics[]> => queueStatistics(db),
+    /** How many jobs each queue has, by state. `letters`: the dead ones, if they were counted already. */
+    statistics: (letters?: readonly DeadLetterCount[]): Promise<QueueStatistics[]> =>
+      letters === undefined ? queueStatistics(db) : liveStatistics(db, letters),
 
     async get(queue: string): Promise<QueueSettings> {
       const [settings] = await queueSettings(db, [queue])

@@ -1,15 +1,11 @@
 // What each queue holds, and what became of what died, under the names that the SQL views have.
 import type { Call } from '../route.js'
-import { queueStatisticsRows } from './queue-stats.js'
+import { letterCounts, queueStatisticsRows } from './queue-stats.js'
 
 export const getStatistics = (call: Call) => statisticsOf(call)
 
 export async function statisticsOf(call: Pick<Call, 'backend' | 'cached'>) {
-  const { deadLetters } = call.backend.operator
-  const [queueStatistics, counts] = await Promise.all([
-    queueStatisticsRows(call),
-    call.cached('dead letters', () => deadLetters.statistics()),
-  ])
+  const [queueStatistics, counts] = await Promise.all([queueStatisticsRows(call), letterCounts(call)])
   const queues = [...new Set(counts.map(({ queue }) => queue))]
   const deadLetterQueueSummary = queues.map(queue => {
     const sum = (status?: string) =>

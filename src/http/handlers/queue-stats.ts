@@ -1,8 +1,18 @@
 // The queues' counts, as the view queue_statistics names them.
 import type { Call } from '../route.js'
 
-export const queueStatisticsRows = async (call: Pick<Call, 'backend' | 'cached'>) =>
-  (await call.cached('queues', () => call.backend.operator.queues.statistics())).map(row => ({
+type Counting = Pick<Call, 'backend' | 'cached'>
+
+/** Of each queue, status and kind. */
+export const letterCounts = ({ backend, cached }: Counting) =>
+  cached('dead letters', () => backend.operator.deadLetters.statistics())
+
+/** Dead letters are counted once for all that tell their number. */
+export const queueCounts = (call: Counting) =>
+  call.cached('queues', async () => call.backend.operator.queues.statistics(await letterCounts(call)))
+
+export const queueStatisticsRows = async (call: Counting) =>
+  (await queueCounts(call)).map(row => ({
     queue_name: row.queue,
     waiting_count: row.waiting,
     active_count: row.active,
