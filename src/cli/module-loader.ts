@@ -59,7 +59,10 @@ async function prepareTypescript(path: string, folder: string): Promise<void> {
 function findTsx(folder: string): string | undefined {
   for (const from of [pathToFileURL(join(folder, 'package.json')).href, import.meta.url]) {
     try {
-      return createRequire(from).resolve('tsx/esm/api')
+      // What `require` finds is its CommonJS twin, which cannot be imported.
+      return createRequire(from)
+        .resolve('tsx/esm/api')
+        .replace(/\.cjs$/, '.mjs')
     } catch {}
   }
   return undefined

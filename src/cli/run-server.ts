@@ -6,6 +6,7 @@ import { farewell, messageOf, showLive } from '../demo/live.js'
 import { collectNews } from '../demo/news.js'
 import { openScreen, type Screen, type Terminal } from '../demo/screen.js'
 import { produce } from '../demo/stream.js'
+import { parseTokens } from '../http/configured-tokens.js'
 import { createHttp, serve } from '../http/index.js'
 import type { Logger } from '../index.js'
 import { databaseOf, readSettings, serverSettings } from '../settings.js'
@@ -22,6 +23,8 @@ import { aborted, stopSignal } from './stop-signal.js'
 export async function runServer(host: Host, paths: readonly string[], options: ServeCommandOptions): Promise<void> {
   const { env, clock } = host
   const settings = serverSettings(env)
+  // Before anything is opened, as every other setting.
+  parseTokens(env.REDRIVE_TOKENS ?? '')
   const at = { port: options.port ?? settings.port, host: options.host ?? settings.host }
   const screen = openScreen(host.stdout as Terminal, env)
   const stop = stopSignal(host, () => screen.close())
@@ -61,7 +64,8 @@ async function run({ host, at, station, screen, news, logger, stop, demo }: Runn
   const { env, clock } = host
   let found = await readLedger(redrive)
   const onError = (error: unknown, about: object) => logger.error({ ...about, error }, 'a request failed')
-  const server = await listening(at, () => serve(createHttp(redrive, { env, onError }), at))
+  const http = createHttp(redrive, { env, onError })
+  const server = await listening(at, () => serve(http, at))
   try {
     news.follow(redrive)
     await station.start()

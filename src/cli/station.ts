@@ -2,6 +2,7 @@
 import type { Clock } from '../domain/clock.js'
 import { type Log, type Logger, openRedrive, type Redrive, type Worker } from '../index.js'
 import { databaseOf } from '../settings.js'
+import { usageError } from './exit.js'
 import { type AnyJob, type JobModule, setUp, type Teardown } from './modules.js'
 
 export interface StationOptions {
@@ -17,6 +18,7 @@ export interface StationOptions {
 
 export interface Station {
   readonly redrive: Redrive
+  /** What it works on. */
   readonly jobs: readonly AnyJob[]
   /** Sets the modules up and begins to work. */
   start(): Promise<void>
@@ -30,7 +32,8 @@ const GRACE_MS = 30_000
 
 export async function openStation(options: StationOptions): Promise<Station> {
   const { env, clock, logger, modules, queues, concurrency } = options
-  const jobs = [...new Set([...modules.flatMap(module => module.jobs), ...(options.jobs ?? [])])]
+  const known = [...new Set([...modules.flatMap(module => module.jobs), ...(options.jobs ?? [])])]
+  const jobs = chosen(known, queues)
   const database = databaseOf(env)
   const redrive = await openRedrive({ env, clock, logger, ...(database !== undefined && { database }) })
   let tearDown: Teardown | undefined
@@ -41,8 +44,7 @@ export async function openStation(options: StationOptions): Promise<Station> {
     active: () => worker?.active ?? 0,
     async start() {
       tearDown = await setUp(modules, { redrive, env, log: logOf(logger) })
-      const limits = { ...(queues && { queues }), ...(concurrency !== undefined && { concurrency }) }
-      if (jobs.length > 0) worker = redrive.work(jobs, limits)
+      if (jobs.length > 0) worker = redrive.work(jobs, concurrency === undefined ? {} : { concurrency })
       else redrive.maintain()
     },
     async close(graceMs = GRACE_MS, beforeClosing) {
@@ -52,6 +54,16 @@ export async function openStation(options: StationOptions): Promise<Station> {
       await redrive.close({ graceMs })
     },
   }
+}
+
+/** Of these queues; before anything is opened, so that a slip costs nothing. */
+function chosen(jobs: readonly AnyJob[], queues: readonly string[] | undefined): AnyJob[] {
+  const known = [...new Set(jobs.map(({ queue }) => queue))].sort()
+  const unknown = queues?.find(queue => !known.includes(queue))
+  if (unknown !== undefined) {
+    throw usageError(`No job of the modules is of queue ${unknown}; there are ${known.join(', ') || 'none'}`)
+  }
+  return jobs.filter(({ queue }) => !queues || queues.includes(queue))
 }
 
 /** A logger as handlers have it: words first. */

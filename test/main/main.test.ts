@@ -1,4 +1,4 @@
-// The program that `npm start` runs, as a person meets it: its lines, its signals, its exit codes.
+// The program that `npm start` runs, as a person meets it: its lines, its token, its signals, its exit codes.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,14 +19,24 @@ afterAll(async () => {
 const steady = (words: string | undefined) => words?.replace(/ will still run( \([^)]*\))?/, ' will still run')
 
 const SUMMARY = /^\d\d:\d\d:\d\d waiting \d+, active (\d+), retrying \d+, scheduled \d+, completed (\d+), dead \d+/m
+const SERVES = /^now: {3}serves (http:\/\/127\.0\.0\.1:\d+)/m
+const TRY = /^try: {3}curl -H 'authorization: (Bearer [^']+)' (\S+)$/m
 
 describe('on the embedded ledger', () => {
-  it('runs, ends cleanly at Ctrl-C, and finds at the next start what it left', { timeout: 180_000 }, async () => {
+  it('serves, shows a token once, ends cleanly, and finds what it left', { timeout: 180_000 }, async () => {
     const env = { REDRIVE_DATA: join(folder, 'story') }
-    const first = startProgram([], env)
+    const first = startProgram(['--demo'], env)
     await first.prints(/^found: nothing yet$/m)
+    const [, authorization = '', url = ''] = await first.prints(TRY)
+    expect(first.out).toMatch(SERVES)
+    expect(first.out).toContain(`token: ${authorization.slice('Bearer '.length)} (`)
     await first.prints(SUMMARY)
-    await first.prints(/completed [1-9]/)
+    await first.prints(/completed [1-9].*dead [1-9]/)
+    const answer = await fetch(url, { headers: { authorization } })
+    expect(answer.status).toBe(200)
+    const { queueStatistics } = (await answer.json()) as { queueStatistics: { queue_name: string }[] }
+    expect(queueStatistics.map(({ queue_name }) => queue_name)).toContain('demo.mail')
+    expect((await fetch(url)).status).toBe(401)
     first.signal('SIGINT')
     const end = await first.ended
     expect(end.err).toBe('')
@@ -38,17 +48,21 @@ describe('on the embedded ledger', () => {
       /^\d+ jobs? will still run.*; [1-9]\d* completed; [1-9]\d* open dead letters? \(.*1 validation/,
     )
 
-    const second = startProgram(['--demo'], env)
+    const second = startProgram([], env)
     const [, found] = await second.prints(/^found: (.*)$/m)
     expect(steady(found)).toBe(steady(left))
     await second.prints(/^ +the last recovery run, \d+ s ago, succeeded: rescued 0, promoted \d+, buried 0$/m)
+    const [, placeholder, again = ''] = await second.prints(TRY)
+    expect(placeholder).toBe('Bearer <your token>')
+    expect(second.out).not.toContain('token: ')
+    expect((await fetch(again, { headers: { authorization } })).status).toBe(200)
 
     const intruder = await startProgram([], env).ended
     expect(intruder).toEqual({
       code: 1,
       out: '',
       err: expect.stringMatching(
-        /^redrive: The embedded database in .* is open in process \d+\. .* \[LEDGER_LOCKED\]\n$/,
+        /^redrive: The embedded database in .* is open in process \d+\. .* \[LEDGER_LOCKED\].*\n$/,
       ),
     })
     second.signal('SIGTERM')
@@ -56,8 +70,8 @@ describe('on the embedded ledger', () => {
   })
 
   it('stops at once at a second Ctrl-C, and the next start finds what was running', { timeout: 180_000 }, async () => {
-    const env = { REDRIVE_DATA: join(folder, 'forced') }
-    const first = startProgram([], env)
+    const env = { REDRIVE_DATA: join(folder, 'forced'), REDRIVE_TOKENS: 'me:read:not-to-be-shown' }
+    const first = startProgram(['--demo'], env)
     // The first demo job runs into its time limit of 5 s: it is still running when the second summary is printed.
     await first.prints(/\n.*active [1-9].* completed [1-9]/)
     first.signal('SIGINT')
@@ -68,9 +82,13 @@ describe('on the embedded ledger', () => {
     clearInterval(again)
     expect(end.code).toBe(130)
     expect(end.err).toBe('redrive: stopped at once; what was running is rescued when its lease has lapsed\n')
+    // With tokens configured, none is made and none is shown.
+    expect(end.out).not.toContain('token: ')
+    expect(end.out).not.toContain('not-to-be-shown')
 
     const second = startProgram([], env)
     await second.prints(/^found: .*[1-9] active/m)
+    await second.prints(TRY)
     second.signal('SIGTERM')
     expect(await second.ended).toMatchObject({ code: 0 })
   })
@@ -80,7 +98,7 @@ describe('on a server', () => {
   it('takes the server that DATABASE_URL names, or the one of the PG* variables', { timeout: 180_000 }, async () => {
     await serverUrl()
     const { url } = await freshDatabase('server', { migrated: false })
-    const first = startProgram([], { DATABASE_URL: url as string, REDRIVE_SCHEMA: 'demo_here' })
+    const first = startProgram(['--demo'], { DATABASE_URL: url as string, REDRIVE_SCHEMA: 'demo_here' })
     await first.prints(/^Redrive on a Postgres server, schema demo_here\nfound: nothing yet$/m)
     await first.prints(/completed [1-9]/)
     first.signal('SIGINT')
@@ -98,6 +116,7 @@ describe('on a server', () => {
     const second = startProgram([], { ...variables, REDRIVE_SCHEMA: 'demo_here' })
     const [, found] = await second.prints(/^found: (.*)$/m)
     expect(steady(found)).toBe(steady(/^left: +(.*)$/m.exec(end.out)?.[1]))
+    await second.prints(TRY)
     second.signal('SIGINT')
     expect(await second.ended).toMatchObject({ code: 0, err: '' })
   })
@@ -106,19 +125,22 @@ describe('on a server', () => {
 describe('what is wrong is one line on stderr', () => {
   const closed = 'postgres://someone:secret@127.0.0.1:1/there'
   test.each<[string, string[], Record<string, string>, number, RegExp]>([
-    ['an argument', ['--bogus'], {}, 2, /^redrive: unknown argument "--bogus"; usage: npm start \[-- --demo\]\n$/],
+    ['an argument', ['--bogus'], {}, 2, /^redrive: unknown option '--bogus'\n$/],
+    ['a module', ['nowhere.ts'], {}, 2, /^redrive: There is no module nowhere\.ts; .*\n$/],
     [
       'a setting',
       [],
       { MAX_RETRY_ATTEMPTS: 'many' },
-      1,
+      2,
       /^redrive: MAX_RETRY_ATTEMPTS is "many"; .* \[SETTING_INVALID\]\n$/,
     ],
+    ['a port', [], { PORT: '70000' }, 2, /^redrive: PORT is "70000"; .* \[SETTING_INVALID\]\n$/],
+    ['a token', [], { REDRIVE_TOKENS: 'me:all:a-secret' }, 2, /^redrive: .*"all".* \[SETTING_INVALID\]\n$/],
     [
       'a URL',
       [],
       { DATABASE_URL: 'mysql://x:secret@y' },
-      1,
+      2,
       /^redrive: database \(DATABASE_URL\) is mysql:…; .* \[SETTING_INVALID\]\n$/,
     ],
     [
@@ -126,31 +148,24 @@ describe('what is wrong is one line on stderr', () => {
       [],
       { DATABASE_URL: closed },
       1,
-      /^redrive: The database at 127\.0\.0\.1:1\/there cannot be used: .* \[DATABASE_UNREACHABLE\]\n$/,
-    ],
-    [
-      'no server there',
-      [],
-      { PGHOST: '127.0.0.1', PGPORT: '1' },
-      1,
-      /^redrive: The database at 127\.0\.0\.1:1\/ cannot be used: .* \[DATABASE_UNREACHABLE\]\n$/,
+      /^redrive: The database at 127\.0\.0\.1:1\/there cannot be used: .* \[DATABASE_UNREACHABLE\].*\n$/,
     ],
     [
       'a folder',
       [],
       { REDRIVE_DATA: '/dev/null/x' },
       1,
-      /^redrive: The folder \/dev\/null\/x cannot be made: .* \[DATABASE_UNREACHABLE\]\n$/,
+      /^redrive: The folder \/dev\/null\/x cannot be made: .* \[DATABASE_UNREACHABLE\].*\n$/,
     ],
-  ])('%s', async (_what, args, env, code, line) => {
+  ])('%s', { timeout: 60_000 }, async (_what, args, env, code, line) => {
     const end = await startProgram(args, { REDRIVE_DATA: join(folder, 'wrong'), ...env }).ended
     expect(end).toEqual({ code, out: '', err: expect.stringMatching(line) })
     expect(end.err).not.toContain('secret')
   })
 
-  it('--help says what there is', async () => {
+  it('--help says what there is', { timeout: 60_000 }, async () => {
     const end = await startProgram(['--help'], {}).ended
     expect(end).toMatchObject({ code: 0, err: '' })
-    expect(end.out).toMatch(/^usage: npm start \[-- --demo\]\n/)
+    expect(end.out).toMatch(/^Usage: redrive serve \[options\] \[modules\.\.\.\]\n/)
   })
 })

@@ -1,9 +1,9 @@
-// `npm start`'s program as a child process: what it prints, signals to it, how it ends.
+// `npm start`'s program, or the `redrive` command, as a child process: what it prints, signals to it, how it ends.
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const GIVE_UP_MS = 60_000
+const GIVE_UP_MS = 150_000
 
 export interface Ended {
   readonly code: number | null
@@ -13,8 +13,8 @@ export interface Ended {
 
 export interface Program {
   readonly out: string
-  /** Resolves with the first match on stdout, from its start; rejects when the program ends without one. */
-  prints(pattern: RegExp): Promise<RegExpMatchArray>
+  /** Resolves with the first match on stdout or stderr, from its start; rejects when the program ends without one. */
+  prints(pattern: RegExp, stream?: 'out' | 'err'): Promise<RegExpMatchArray>
   signal(name: NodeJS.Signals): void
   readonly ended: Promise<Ended>
 }
@@ -27,11 +27,15 @@ export function endAll(): void {
 }
 
 /** Only the given variables and what Node needs reach it: a database of the machine must not. */
-export function startProgram(args: readonly string[], env: Readonly<Record<string, string>>): Program {
+export function startProgram(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  entry: 'main.ts' | 'cli/main.ts' = 'main.ts',
+): Program {
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts', ...args], {
+  const child = spawn(process.execPath, ['--import', 'tsx', `src/${entry}`, ...args], {
     cwd: ROOT,
-    env: { PATH, HOME, ...env },
+    env: { PATH, HOME, PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   children.add(child)
@@ -56,7 +60,7 @@ export function startProgram(args: readonly string[], env: Readonly<Record<strin
     },
     ended,
     signal: name => void child.kill(name),
-    prints(pattern) {
+    prints(pattern, stream = 'out') {
       return new Promise((resolve, reject) => {
         const fail = (why: string) => {
           looking.delete(look)
@@ -64,7 +68,7 @@ export function startProgram(args: readonly string[], env: Readonly<Record<strin
           reject(new Error(`${pattern} was not printed: ${why}\n${text.out}${text.err}`))
         }
         const look = () => {
-          const match = pattern.exec(text.out)
+          const match = pattern.exec(text[stream])
           if (!match) return
           looking.delete(look)
           clearTimeout(timer)

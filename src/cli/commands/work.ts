@@ -52,7 +52,7 @@ export const work: Register = (program, cli) => {
           metrics = await serveMetrics(station.redrive, env, { port: options.metricsPort, host: options.metricsHost })
           output.say(`metrics at ${metrics.url}/metrics`)
         }
-        output.say(`working on ${told(station.jobs, options.queues)}; Ctrl-C stops`)
+        output.say(`working on ${told(station.jobs)}; Ctrl-C stops`)
         await aborted(stop)
         const running = station.active()
         output.say(
@@ -64,9 +64,8 @@ export const work: Register = (program, cli) => {
     })
 }
 
-function told(jobs: readonly { name: string; queue: string }[], only: readonly string[] | undefined): string {
-  const worked = jobs.filter(({ queue }) => only === undefined || only.includes(queue))
-  const queues = [...new Set(worked.map(({ queue }) => queue))].sort()
-  const names = worked.map(({ name }) => name).sort()
+function told(jobs: readonly { name: string; queue: string }[]): string {
+  const queues = [...new Set(jobs.map(({ queue }) => queue))].sort()
+  const names = jobs.map(({ name }) => name).sort()
   return `${names.join(', ')} of ${queues.length === 1 ? 'queue' : 'queues'} ${queues.join(', ')}`
 }
