@@ -35,7 +35,8 @@ import { healthWatch, type OnHealth } from './runtime/health-watch.js'
 import { callInProcess, type InProcessRuntime } from './runtime/in-process.js'
 import type { InboxRuntime } from './runtime/inbox.js'
 import type { Retention } from './runtime/janitor.js'
-import type { Loop } from './runtime/loop.js'
+import type { Loop, Role } from './runtime/loop.js'
+import { mirrors } from './runtime/mirror.js'
 import { namedDefinition } from './runtime/named-definition.js'
 import { checkPayload, decodePayload, encodePayload } from './runtime/payload.js'
 import { type BatchItem, type Enqueued, type EnqueueOptions, newJob } from './runtime/producer.js'
@@ -121,6 +122,7 @@ export class Redrive {
   readonly #recovery: Recovery
   readonly #promoter: Loop
   readonly #pulse: Loop
+  readonly #mirrors: Role | undefined
   readonly #healthWatch: Loop | undefined
   readonly #groups: GroupWatch
   readonly #workers = new Set<Worker>()
@@ -160,6 +162,7 @@ export class Redrive {
     }
     this.#promoter = promoter(runtime)
     this.#pulse = pulse(runtime)
+    this.#mirrors = mirrors(runtime)
     const { onHealth, intervalMs } = configuration.health
     this.#healthWatch = onHealth && healthWatch(runtime, { look: () => this.#readHealth(), onHealth, intervalMs })
     this.#healthWatch?.start()
@@ -276,6 +279,7 @@ export class Redrive {
     this.#checkOpen()
     this.#promoter.start()
     this.#pulse.start()
+    this.#mirrors?.start()
     this.#recovery.start()
   }
 
@@ -350,7 +354,13 @@ export class Redrive {
   async #close(options: { graceMs?: number }): Promise<void> {
     openInstances.delete(this)
     await Promise.all([...this.#workers].map(worker => worker.stop(options)))
-    await Promise.all([this.#healthWatch?.stop(), this.#pulse.stop(), this.#promoter.stop(), this.#recovery.stop()])
+    await Promise.all([
+      this.#healthWatch?.stop(),
+      this.#pulse.stop(),
+      this.#mirrors?.stop(),
+      this.#promoter.stop(),
+      this.#recovery.stop(),
+    ])
     await this.#groups.stop()
     await this.#operator.gauges.leave().catch(() => {})
     await this.#runtime.services.stop()

@@ -78,16 +78,20 @@ export interface Broker {
 }
 
 export interface MirrorQueue {
+  /** What it is called in the broker. */
+  readonly name: string
   /** Durable when it resolves. */
   add(messages: readonly Omit<Message, 'queue' | 'priority'>[]): Promise<void>
+  /** A round through the queue begins. Returns how many messages there are to look at. */
+  beginRound(): Promise<number>
   /**
-   * Looks through at most `limit` messages and takes out those that `isGone` by their redrive-id, and second copies. The
-   * next call goes on behind them. Returns how many it looked at and took out, and how many there are.
+   * Looks at the next messages of the round, at most `limit`, and takes out those that are gone by their redrive-id, and
+   * second copies of what the round has seen. Returns how many it looked at, and the ids it took out.
    */
   sweep(
     limit: number,
-    isGone: (id: string) => boolean,
-  ): Promise<{ readonly looked: number; readonly removed: readonly string[]; readonly left: number }>
+    gone: (ids: readonly string[]) => Promise<ReadonlySet<string>>,
+  ): Promise<{ readonly looked: number; readonly removed: readonly string[] }>
 }
 
 /** What the factories give to `openRedrive`: how to open a broker. Nothing is connected before. */

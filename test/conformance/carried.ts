@@ -62,6 +62,8 @@ export const carriedHarness = (broker: () => Promise<BrokerUnderTest>) => async 
   const books = new Books()
   const paused = new Set<string>()
   const processes: Process[] = []
+  /** What dead workers had in their hands. */
+  const left: ClaimedJob[] = []
 
   const start = async (on: Database) => {
     const process = new Process(on, await under.choose(), { hands, books, paused, uses: queue => under.uses(queue) })
@@ -79,7 +81,7 @@ export const carriedHarness = (broker: () => Promise<BrokerUnderTest>) => async 
       for (const hand of hands.get(session) ?? []) await hand.close()
     },
     async crash(session) {
-      for (const hand of hands.get(session) ?? []) await hand.die()
+      for (const hand of hands.get(session) ?? []) left.push(...(await hand.die()))
       await renewSession(db, session, -1)
       await lapseSessions(db)
     },
@@ -87,7 +89,7 @@ export const carriedHarness = (broker: () => Promise<BrokerUnderTest>) => async 
       const session = await openSession(db, { ...WORKER, leaseMs: DAY_MS })
       const batch = (await orphans(db, await sessionsToSearch(db), BATCH)).map(orphan => lost(orphan))
       await first.transport.settle(batch, { session, lane: 0 })
-      await first.takeWhatCameAgain(session)
+      await first.takeWhatCameAgain(session, left.splice(0))
     },
     advance: async ms => clock.advance(ms),
     now: () => new Date(clock.now ?? ''),
@@ -109,16 +111,28 @@ export const carriedHarness = (broker: () => Promise<BrokerUnderTest>) => async 
   }
 }
 
+type Known = 'waiting' | 'active' | 'completed'
+
 /** What is known of jobs that never came into the ledger. */
 class Books {
-  readonly #states = new Map<JobId, 'waiting' | 'active' | 'completed'>()
+  readonly #jobs = new Map<JobId, { state: Known; readonly lane: Lane }>()
 
-  write(id: JobId, state: 'waiting' | 'active' | 'completed'): void {
-    this.#states.set(id, state)
+  publish({ id, queue, name }: NewJob): void {
+    this.#jobs.set(id, { state: 'waiting', lane: { queue, name } })
+  }
+
+  write(id: JobId, state: Known): void {
+    const job = this.#jobs.get(id)
+    if (job) job.state = state
+  }
+
+  /** How many of these lanes nobody has taken. */
+  waiting(lanes: readonly Lane[]): number {
+    return [...this.#jobs.values()].filter(({ state, lane }) => state === 'waiting' && lanes.some(isOf(lane))).length
   }
 
   seen(id: JobId) {
-    const state = this.#states.get(id)
+    const state = this.#jobs.get(id)?.state
     const attempt = state === 'waiting' ? 0 : 1
     return state && { state, attempt, snoozes: 0, holds: 0, interruptions: 0, lost: 0 }
   }
@@ -165,7 +179,8 @@ class Process {
       publish: async (jobs, tx) => {
         for (const { queue } of jobs) this.#route(queue)
         const published = await carried.publish(jobs, tx)
-        if (!tx) for (const job of jobs) await this.#note(job)
+        const fresh = jobs.filter((_, index) => !published[index]?.deduplicated)
+        if (!tx) for (const job of fresh) await this.#note(job)
         return published
       },
       consume: options => this.#consume(options),
@@ -174,7 +189,7 @@ class Process {
   }
 
   async #note(job: NewJob): Promise<void> {
-    if ((await findJob(this.#db, job.id)) === undefined) this.#shared.books.write(job.id, 'waiting')
+    if ((await findJob(this.#db, job.id)) === undefined) this.#shared.books.publish(job)
   }
 
   #route(queue: string): void {
@@ -191,7 +206,9 @@ class Process {
     return {
       fetch: async (demand, limit) => {
         const wanted = demand.filter(({ queue }) => !this.#shared.paused.has(queue))
-        const arrived = await hands.fetch(wanted, limit)
+        const others = () => [...this.#shared.hands.values()].flat().filter(other => other !== hands)
+        const elsewhere = () => others().reduce((sum, other) => sum + other.waiting(wanted), 0)
+        const arrived = await hands.fetch(wanted, limit, () => this.#shared.books.waiting(wanted) - elsewhere())
         for (const { id, lease } of arrived) {
           this.#owners.set(lease, hands)
           this.#shared.books.write(id, 'active')
@@ -223,18 +240,14 @@ class Process {
   }
 
   /** A worker of every queue takes what the dead left behind: each is lost, and waits in the ledger then. */
-  async takeWhatCameAgain(session: SessionId): Promise<void> {
-    const lanes = [...this.#queues].map(queue => ({ queue, name: 'nobody runs this' }))
-    const gone = (
-      await Promise.all(lanes.map(async lane => ((await this.#carriers.depth(lane.queue)) ? [lane] : [])))
-    ).flat()
-    if (gone.length === 0) return
-    const hands = new HandsOfTest(this.#runtime, this.#carriers, { session, lanes: gone, onWake: nobodyListens })
-    await hands.fetch(
-      gone.map(lane => ({ ...lane, limit: BATCH })),
-      BATCH,
-    )
-    await hands.parked()
+  async takeWhatCameAgain(session: SessionId, left: readonly ClaimedJob[]): Promise<void> {
+    if (left.length === 0) return
+    const lanes = [...new Set(left.map(({ queue }) => queue))].map(queue => ({ queue, name: 'nobody runs this' }))
+    const hands = new HandsOfTest(this.#runtime, this.#carriers, { session, lanes, onWake: nobodyListens })
+    await hands.takeAll(async () => {
+      const found = await Promise.all(left.map(({ id }) => findJob(this.#db, id)))
+      return found.every(job => job !== undefined)
+    })
     await hands.close()
   }
 
@@ -246,6 +259,8 @@ class Process {
   }
 }
 
+const toLane = (queue: string): Lane => ({ queue, name: '' })
+
 const isOf =
   ({ queue, name }: Lane) =>
   (job: Lane): boolean =>
@@ -255,8 +270,8 @@ const isOf =
 class HandsOfTest {
   readonly #hands: Hands
   readonly #consumer: BrokerConsumer
-  readonly #broker: Broker
   readonly #queues: readonly string[]
+  readonly #taken = new Map<Lease, ClaimedJob>()
   #closed = false
 
   constructor(
@@ -314,52 +329,60 @@ class HandsOfTest {
       },
     ) as Hands
     this.#consumer = real as unknown as BrokerConsumer
-    this.#broker = broker
     this.#queues = queues
   }
 
-  async fetch(demand: Parameters<Hands['take']>[0], limit: number) {
+  /** How many of these lanes' queues have arrived here and were not taken. */
+  waiting(lanes: readonly Lane[]): number {
+    if (this.#closed) return 0
+    this.#hands.take([], 0)
+    return [...new Set(lanes.map(({ queue }) => queue))].reduce(
+      (sum, queue) => sum + this.#hands.inHandsOf(queue).waiting,
+      0,
+    )
+  }
+
+  /** `expected`: how many there must be now that nobody took, by the books, here and in the broker. */
+  async fetch(demand: Parameters<Hands['take']>[0], limit: number, expected: () => number): Promise<ClaimedJob[]> {
     if (this.#closed || demand.length === 0 || limit < 1) return []
     const queues = [...new Set(demand.map(({ queue }) => queue))]
     const taken: ClaimedJob[] = []
     for (;;) {
       const left = demand.map(lane => ({ ...lane, limit: lane.limit - taken.filter(isOf(lane)).length }))
-      taken.push(...this.#hands.take(left, limit - taken.length))
+      const next = this.#hands.take(left, limit - taken.length)
+      for (const job of next) this.#taken.set(job.lease, job)
+      taken.push(...next)
       if (taken.length === limit) return taken
       // What waits here for lanes that take no more must not be in the way of the others.
-      const waiting = queues.reduce((sum, queue) => sum + this.#hands.inHandsOf(queue).waiting, 0)
-      const more = limit - taken.length + waiting
-      if ((await this.#bring(queues, more)) === waiting) return taken
+      const waiting = this.waiting(demand)
+      const more = () => Math.min(limit - taken.length + waiting, expected() - taken.length)
+      if (more() <= waiting || (await this.#bring(queues, more)) === waiting) return taken
     }
   }
 
   /** Waits until so many are here, or all there are. Returns how many are. */
-  async #bring(queues: readonly string[], wanted: number): Promise<number> {
-    this.#consumer.setPrefetch?.(wanted * this.#queues.length)
+  async #bring(queues: readonly string[], wanted: () => number): Promise<number> {
+    this.#consumer.setPrefetch?.(wanted() * this.#queues.length)
     for (const queue of queues) this.#consumer.setPaused(queue, false)
-    await until('all that waits has arrived', () => this.#isStill(queues, wanted), LONG_MS)
+    await until('all that waits has arrived', () => this.waiting(queues.map(toLane)) >= wanted(), LONG_MS)
     for (const queue of queues) this.#consumer.setPaused(queue, true)
     await this.#consumer.acknowledge([])
-    this.#hands.take([], 0)
-    return queues.reduce((sum, queue) => sum + this.#hands.inHandsOf(queue).waiting, 0)
+    return this.waiting(queues.map(toLane))
   }
 
-  async #isStill(queues: readonly string[], limit: number): Promise<boolean> {
-    this.#hands.take([], 0)
-    const waiting = queues.reduce((sum, queue) => sum + this.#hands.inHandsOf(queue).waiting, 0)
-    if (waiting >= limit) return true
-    const depths = await Promise.all(queues.map(queue => this.#broker.depth(queue)))
-    // What the broker counts no more is on its way; an answer on the same channel comes behind it.
-    if (depths.some(depth => depth > 0)) return false
-    await this.#consumer.acknowledge([])
-    return true
-  }
-
-  parked(): Promise<true> {
-    return until('what came again is in the ledger', () => this.#hands.parking === 0, LONG_MS)
+  /** Takes everything there is: what came again goes into the ledger. */
+  async takeAll(isDone: () => Promise<boolean>): Promise<void> {
+    this.#consumer.setPrefetch?.(BATCH * this.#queues.length)
+    for (const queue of this.#queues) this.#consumer.setPaused(queue, false)
+    const look = () => {
+      this.waiting(this.#queues.map(toLane))
+      return isDone()
+    }
+    await until('what came again is in the ledger', look, LONG_MS)
   }
 
   settle(settlement: Settlement): Promise<boolean> {
+    this.#taken.delete(settlement.lease)
     if (settlement.decision.type === 'complete') {
       return new Promise(resolve => this.#hands.complete(settlement, resolve))
     }
@@ -367,9 +390,10 @@ class HandsOfTest {
   }
 
   /** Its connection is gone, and nobody says a word. */
-  async die(): Promise<void> {
+  async die(): Promise<ClaimedJob[]> {
     this.#closed = true
     await this.#consumer.close()
+    return [...this.#taken.values()]
   }
 
   async close(): Promise<void> {

@@ -9,63 +9,65 @@ import { ensureMirror, type QueueForm } from './rabbitmq-queues.js'
 type Shown = Parameters<MirrorQueue['add']>[0][number]
 
 export class RabbitMirror implements MirrorQueue {
+  readonly name: string
   readonly #control: Control
   readonly #form: QueueForm
-  readonly #queue: string
   /** Ids seen since this round through the queue began. */
   #seen = new Set<string>()
-  #leftOfRound = 0
 
-  constructor(control: Control, form: QueueForm, queue: string) {
+  constructor(control: Control, form: QueueForm, name: string) {
     this.#control = control
     this.#form = form
-    this.#queue = queue
+    this.name = name
   }
 
   add(messages: readonly Shown[]): Promise<void> {
     return this.#control.use(async channel => {
-      await ensureMirror(channel, this.#form, this.#queue)
+      await ensureMirror(channel, this.#form, this.name)
       for (const { headers, body } of messages) {
         const { 'redrive-id': messageId = '', 'redrive-name': type = '' } = headers
         const about = { persistent: true, contentType: 'application/json', messageId, type, headers }
-        channel.sendToQueue(this.#queue, Buffer.from(body), about)
+        channel.sendToQueue(this.name, Buffer.from(body), about)
       }
       await channel.waitForConfirms()
     })
   }
 
-  sweep(limit: number, isGone: (id: string) => boolean) {
+  beginRound(): Promise<number> {
+    this.#seen = new Set()
     return this.#control.use(async channel => {
-      await ensureMirror(channel, this.#form, this.#queue)
-      const { messageCount } = await channel.checkQueue(this.#queue)
-      if (this.#leftOfRound <= 0) {
-        this.#leftOfRound = messageCount
-        this.#seen = new Set()
-      }
-      const got: GetMessage[] = []
-      for (const most = Math.min(limit, messageCount, this.#leftOfRound); got.length < most; ) {
-        const message = await channel.get(this.#queue)
-        if (!message) break
-        got.push(message)
-      }
-      const gone = got.filter(message => this.#isToGo(message, isGone))
-      const leaving = new Set(gone)
-      const staying = got.filter(message => !leaving.has(message))
-      // A round that found nothing at its front has nothing to move either.
-      if (gone.length > 0 || messageCount > got.length) await moveToEnd(channel, this.#queue, staying)
-      else for (const message of staying) channel.nack(message, false, true)
-      for (const message of gone) channel.ack(message)
-      const { messageCount: left } = await channel.checkQueue(this.#queue) // also proves that the acks arrived
-      this.#leftOfRound = got.length === 0 ? 0 : this.#leftOfRound - got.length
-      return { looked: got.length, removed: gone.map(idOf), left }
+      await ensureMirror(channel, this.#form, this.name)
+      return (await channel.checkQueue(this.name)).messageCount
     })
   }
 
-  #isToGo(message: GetMessage, isGone: (id: string) => boolean): boolean {
+  sweep(limit: number, gone: (ids: readonly string[]) => Promise<ReadonlySet<string>>) {
+    return this.#control.use(async channel => {
+      const got: GetMessage[] = []
+      while (got.length < limit) {
+        const message = await channel.get(this.name)
+        if (!message) break
+        got.push(message)
+      }
+      const isGone = await gone(got.map(idOf).filter(id => id !== ''))
+      const leaving = got.filter(message => this.#leaves(message, isGone))
+      const left = new Set(leaving)
+      await moveToEnd(
+        channel,
+        this.name,
+        got.filter(message => !left.has(message)),
+      )
+      for (const message of leaving) channel.ack(message)
+      await channel.checkQueue(this.name) // answered, so the acknowledgements have arrived
+      return { looked: got.length, removed: leaving.map(idOf) }
+    })
+  }
+
+  /** What carries no id of ours is somebody else's message, and none of ours to remove. */
+  #leaves(message: GetMessage, gone: ReadonlySet<string>): boolean {
     const id = idOf(message)
-    // Somebody else's message: it is none of ours to remove.
     if (id === '') return false
-    if (isGone(id) || this.#seen.has(id)) return true
+    if (gone.has(id) || this.#seen.has(id)) return true
     this.#seen.add(id)
     return false
   }
