@@ -1,6 +1,7 @@
 // Job modules: what `redrive work` and `redrive serve` find in the modules they are given. Every exported job with a handler is
-// worked; an exported `setup` runs before the work begins, and what it returns when the work has ended.
-import type { JobDefinition, Log, Redrive } from '../index.js'
+// worked; an exported `setup` runs before the work begins, and what it returns when the work has ended; exported `transports`
+// carry the queues that name them.
+import type { JobDefinition, Log, Redrive, RedriveOptions } from '../index.js'
 import { CliError } from './exit.js'
 import { type LoadedModule, loadModules, messageOf } from './module-loader.js'
 
@@ -21,7 +22,10 @@ export interface JobModule {
   readonly path: string
   readonly jobs: readonly AnyJob[]
   readonly setup: Setup | undefined
+  readonly transports: Transports
 }
+
+type Transports = NonNullable<RedriveOptions['transports']>
 
 export async function jobModules(paths: readonly string[], folder: string): Promise<JobModule[]> {
   const modules = (await loadModules(paths, folder)).map(jobModule)
@@ -33,16 +37,19 @@ function jobModule({ path, exports }: LoadedModule): JobModule {
   const values = Object.values(exports).flatMap(value => (Array.isArray(value) ? value : [value]))
   // One that is exported under two names is still one.
   const jobs = [...new Set(values.filter(isJob))].filter(({ handler }) => handler !== undefined)
-  const { setup } = exports
+  const { setup, transports = {} } = exports
   if (setup !== undefined && typeof setup !== 'function') {
     throw new CliError(`The module ${path} exports a \`setup\` that is no function`)
+  }
+  if (typeof transports !== 'object' || transports === null) {
+    throw new CliError(`The module ${path} exports \`transports\` that are not like those of \`openRedrive\``)
   }
   if (jobs.length === 0) {
     throw new CliError(`The module ${path} exports no job with a handler`, {
       next: 'export what `defineJob` returns, by a name, as the default, or in a list',
     })
   }
-  return { path, jobs, setup: setup as Setup | undefined }
+  return { path, jobs, setup: setup as Setup | undefined, transports: transports as Transports }
 }
 
 /** By its shape, not by who made it: the module may have a copy of the library of its own. */
@@ -71,6 +78,21 @@ function checkNames(modules: readonly JobModule[]): void {
       places.set(key, { job, path })
     }
   }
+}
+
+/** What carries jobs, of all modules together; one of a name is enough. */
+export function transportsOf(modules: readonly JobModule[]): Transports {
+  const known = new Map<string, string>()
+  for (const { path, transports } of modules) {
+    for (const [name, transport] of Object.entries(transports)) {
+      const other = known.get(name)
+      if (transport && other !== undefined) {
+        throw new CliError(`The transport ${name} is exported by ${other} and by ${path}`, { next: 'export it once' })
+      }
+      if (transport) known.set(name, path)
+    }
+  }
+  return Object.assign({}, ...modules.map(({ transports }) => transports)) as Transports
 }
 
 /** Runs every `setup`, in the order of the modules; returns what undoes them, last one first. */

@@ -3,7 +3,7 @@ import type { Clock } from '../domain/clock.js'
 import { type Log, type Logger, openRedrive, type Redrive, type Worker } from '../index.js'
 import { databaseOf } from '../settings.js'
 import { usageError } from './exit.js'
-import { type AnyJob, type JobModule, setUp, type Teardown } from './modules.js'
+import { type AnyJob, type JobModule, setUp, type Teardown, transportsOf } from './modules.js'
 
 export interface StationOptions {
   readonly env: Readonly<Record<string, string | undefined>>
@@ -35,7 +35,8 @@ export async function openStation(options: StationOptions): Promise<Station> {
   const known = [...new Set([...modules.flatMap(module => module.jobs), ...(options.jobs ?? [])])]
   const jobs = chosen(known, queues)
   const database = databaseOf(env)
-  const redrive = await openRedrive({ env, clock, logger, ...(database !== undefined && { database }) })
+  const transports = transportsOf(modules)
+  const redrive = await openRedrive({ env, clock, logger, transports, ...(database !== undefined && { database }) })
   let tearDown: Teardown | undefined
   let worker: Worker | undefined
   return {

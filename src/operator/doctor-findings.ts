@@ -92,7 +92,7 @@ export function vacuumFinding({ autovacuum }: ServerState, table: LiveTable): Fi
   const { deadRows, liveRows, vacuumOff, vacuumedMsAgo } = table
   if (!autovacuum || vacuumOff) {
     const where = autovacuum ? 'of the table job' : 'of the server'
-    const how = autovacuum ? 'ALTER TABLE … RESET (autovacuum_enabled)' : 'Set autovacuum = on'
+    const how = autovacuum ? 'Reset autovacuum_enabled of redrive.job' : 'Set autovacuum = on'
     return problem('vacuum', `Autovacuum ${where} is off.`, `${how}: without it claims slow down day by day.`)
   }
   const rows = `The table of live jobs has ${counted(deadRows, 'dead row')} beside ${counted(liveRows, 'live one')}`

@@ -174,6 +174,22 @@ describe('the other side', () => {
     expect(seen).toEqual([])
   })
 
+  it('goes away half-way: it is said how far it came', async () => {
+    const ids = Array.from({ length: 3 }, (_, index) => `00000000-0000-7000-8000-00000000000${index}`)
+    let asked = 0
+    const url = await listening((request, response) => {
+      request.resume().on('end', () => {
+        if (asked++ > 0) return void request.destroy()
+        response.end(JSON.stringify({ redriven: [ids[0]], conflicts: [], notOpen: [] }))
+      })
+    })
+    expect(await run(['dlq', 'retry', ...ids, '--per-second', '1', '--url', url])).toEqual({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(/^redrive: Cannot connect to .* \(1 of 3 had been dealt with\); .*\n$/),
+    })
+  })
+
   it('hangs up', async () => {
     expect(await asked(await listening(request => request.destroy()))).toMatchObject({ code: 1 })
   })

@@ -1,17 +1,17 @@
-// `redrive group`: causes of failure as work items.
-import { type Command, Option } from 'commander'
+// `redrive group`: causes of failure as work items. What is done about them is in group-change.ts.
+import { Option } from 'commander'
 import { KINDS } from '../../domain/failure.js'
 import { GROUP_STATUSES } from '../../domain/group.js'
 import type { Group, GroupBrief } from '../answers.js'
 import { wholeNumber } from '../arguments.js'
-import type { Cli, Register } from '../cli.js'
+import type { Register } from '../cli.js'
 import { examples } from '../help.js'
 import { gather, sayMore } from '../paging.js'
 import { path } from '../path.js'
 import { groupStory } from '../stories/group.js'
 import type { Column } from '../table.js'
-import { printable } from '../text.js'
 import { ago } from '../time.js'
+import { groupChange } from './group-change.js'
 
 export const group: Register = (program, cli) => {
   const command = program.command('group').description('causes of failure, as work items')
@@ -46,49 +46,7 @@ export const group: Register = (program, cli) => {
       output.one(found, (value, style) => groupStory(value, host.clock.now(), style))
     })
 
-  change(command, cli, { verb: 'ack', status: 'acknowledged', description: 'say that somebody is on it' })
-  change(command, cli, {
-    verb: 'resolve',
-    status: 'resolved',
-    description: 'say that it is fixed; if it fails again it is regressed',
-  })
-  change(command, cli, { verb: 'mute', status: 'muted', description: 'say that nobody needs to hear of it' })
-  change(command, cli, { verb: 'reopen', status: 'open', description: 'open it again' })
-
-  command
-    .command('assign')
-    .description('say who looks after it')
-    .argument('<id>', 'its id')
-    .argument('<who>', "a name; '' for nobody")
-    .addHelpText('after', examples('redrive group assign 4f1c2a ada'))
-    .action(async (id: string, who: string) => {
-      const { client, output } = cli()
-      const changed = await (await client()).patch<Group>(path`/groups/${id}`, { assignee: who || null })
-      output.one(changed, ({ assignee }) => [
-        assignee === undefined ? 'assigned to nobody' : `assigned to ${printable(assignee)}`,
-      ])
-    })
-}
-
-interface Change {
-  readonly verb: string
-  readonly status: string
-  readonly description: string
-}
-
-function change(command: Command, cli: () => Cli, { verb, status, description }: Change): void {
-  command
-    .command(verb)
-    .description(description)
-    .argument('<id>', 'its id')
-    .option('--note <text>', 'notes, instead of those there are')
-    .option('--reason <text>', 'for the audit')
-    .addHelpText('after', examples(`redrive group ${verb} 4f1c2a`))
-    .action(async (id: string, { note: notes, reason }: { note?: string; reason?: string }) => {
-      const { client, output } = cli()
-      const changed = await (await client()).patch<Group>(path`/groups/${id}`, { status, notes, reason })
-      output.one(changed, value => [value.status])
-    })
+  groupChange(command, cli)
 }
 
 const columns = (now: number): readonly Column<GroupBrief>[] => [
