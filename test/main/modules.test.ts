@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { jobModules, setUp } from '../../src/cli/modules.js'
+import { jobModules, setUp, transportsOf } from '../../src/cli/modules.js'
 import { silent } from '../support/runtime.js'
 
 let folder: string
@@ -63,10 +63,23 @@ describe('says of which module something is wrong', () => {
   })
 })
 
+it('takes the transports that modules export, each from one of them', async () => {
+  const carried = (name: string) => `export const transports = { redis: {} }, job = ${job(name)}`
+  const modules = await jobModules([await write('carried.mjs', carried('c'))], folder)
+  expect(transportsOf(modules)).toEqual({ redis: {} })
+  const two = await jobModules(['carried.mjs', await write('other.mjs', carried('d'))], folder)
+  expect(() => transportsOf(two)).toThrow('The transport redis is exported by carried.mjs and by other.mjs')
+})
+
 describe('setup', () => {
   const log = { ...silent, error: () => {} } as never
   const context = { redrive: {} as never, env: {}, log }
-  const moduleOf = (path: string, setup: () => unknown) => ({ path, jobs: [], setup: setup as never })
+  const moduleOf = (path: string, setup: () => unknown) => ({
+    path,
+    jobs: [],
+    setup: setup as never,
+    transports: {},
+  })
 
   it('runs in order, and is undone last one first, whatever one of them throws', async () => {
     const done: string[] = []
