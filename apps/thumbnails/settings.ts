@@ -3,14 +3,13 @@ import { availableParallelism } from 'node:os'
 import { RedriveError } from 'redrive'
 import type { Storage } from './storage.js'
 import { FolderStorage } from './storages/folder.js'
-import { S3Storage } from './storages/s3.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface Settings {
   /** Undefined: media lives in S3. */
   readonly folder: string | undefined
-  openStorage(): Storage
+  openStorage(): Promise<Storage>
   /** The list that other programs push jobs to; undefined: none. */
   readonly redis: { readonly url: string; readonly list: string } | undefined
   /** How many are decoded at once. */
@@ -27,7 +26,12 @@ export function readSettings(env: Environment): Settings {
   const folder = env.MEDIA_DIR || 'media'
   return {
     folder: s3 ? undefined : folder,
-    openStorage: () => (s3 ? new S3Storage(s3) : new FolderStorage(folder)),
+    openStorage: async () => {
+      if (!s3) return new FolderStorage(folder)
+      // The SDK is large: it is loaded only where it is used.
+      const { S3Storage } = await import('./storages/s3.js')
+      return new S3Storage(s3)
+    },
     redis: env.REDIS_URL ? { url: env.REDIS_URL, list: env.THUMBNAIL_REDIS_LIST || 'thumbnail_queue' } : undefined,
     decoders: whole(env, 'THUMBNAIL_CONCURRENCY', 1, 256) ?? availableParallelism(),
     maxPixels: (whole(env, 'THUMBNAIL_MAX_MEGAPIXELS', 1, 1_000) ?? 100) * MEGAPIXEL,

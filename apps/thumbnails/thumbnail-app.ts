@@ -25,16 +25,15 @@ export interface ThumbnailApp {
 export function createThumbnailApp(env: Environment): ThumbnailApp {
   const settings = readSettings(env)
   const ffmpeg = findFFmpeg(env)
-  let open: ThumbnailParts | undefined
+  let open: Promise<ThumbnailParts> | undefined
   const parts = () => {
-    if (open) return open
-    open = { ...settings, storage: settings.openStorage(), ranged: new RangedReads(), ffmpeg }
+    open ??= settings.openStorage().then(storage => ({ ...settings, storage, ranged: new RangedReads(), ffmpeg }))
     return open
   }
   const thumbnail = thumbnailJob(parts, settings.decoders)
 
   async function setup({ redrive, log }: SetupContext): Promise<() => Promise<void>> {
-    const { storage, ranged } = parts()
+    const { storage, ranged } = await parts()
     await checkStorage(storage, log)
     if (ffmpeg.bundled)
       log.warn('FFmpeg comes from an npm package and is of 2018: install your system’s for files of strangers')

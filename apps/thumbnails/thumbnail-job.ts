@@ -35,7 +35,7 @@ const OUTPUT_BYTES = 128 * 1024 * 1024
 /** More jobs than decoders, so that one reads while another decodes. */
 const JOBS_A_DECODER = 2
 
-export function thumbnailJob(parts: () => ThumbnailParts, decoders: number) {
+export function thumbnailJob(open: () => Promise<ThumbnailParts>, decoders: number) {
   const places = new Places(decoders)
   return defineJob<ThumbnailRequest, { input_key: string; params: ThumbnailParams }, ThumbnailResult>({
     name: 'thumbnail',
@@ -46,12 +46,13 @@ export function thumbnailJob(parts: () => ThumbnailParts, decoders: number) {
     concurrency: decoders * JOBS_A_DECODER,
     handler: async ({ input_key, params }, { job, signal, progress }) => {
       const startedAt = performance.now()
-      const { storage } = parts()
+      const parts = await open()
+      const { storage } = parts
       const report = new ProgressReport(progress)
       try {
         const object = await storage.open(input_key, signal)
         report.follow(() => ({ step: 'decoding', bytes: object.size }))
-        const thumbnail = await thumbnailOf(object, params, { parts: parts(), places, signal, report }).finally(() =>
+        const thumbnail = await thumbnailOf(object, params, { parts, places, signal, report }).finally(() =>
           object.close(),
         )
         const thumbnail_key = `processed/${job.id}/thumb.${params.format}`

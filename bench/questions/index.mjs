@@ -20,6 +20,7 @@ import oneByOneEnqueue from './one-by-one-enqueue.mjs'
 import payloads from './payloads.mjs'
 import processes from './processes.mjs'
 import redrive from './redrive.mjs'
+import thumbnails from './thumbnails.mjs'
 
 /** @type {readonly import('../harness/rounds.mjs').Question[]} */
 export const questions = [
@@ -44,4 +45,5 @@ export const questions = [
   memory,
   kill,
   cost,
+  thumbnails,
 ]

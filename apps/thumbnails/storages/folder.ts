@@ -1,7 +1,7 @@
 // A folder as storage: the embedded default. Keys are paths below it and cannot leave it, not by `..` and not by a
 // symbolic link. A file is written beside, flushed, and renamed into place.
 import { randomUUID } from 'node:crypto'
-import { constants, createReadStream } from 'node:fs'
+import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { Readable } from 'node:stream'
@@ -11,6 +11,7 @@ import { HEAD_BYTES, STORAGE_SERVICE, type Storage, type StoredObject, type Writ
 
 /** Below the folder, so that a rename into place stays on one file system. */
 const UNFINISHED = '.unfinished'
+const PIECE_BYTES = 64 * 1024
 const UNFINISHED_FOR_MS = 24 * 3_600_000
 
 export class FolderStorage implements Storage {
@@ -84,9 +85,19 @@ async function openedFile(key: string, file: FileHandle): Promise<StoredObject> 
     key,
     size: stats.size,
     head: head.subarray(0, bytesRead),
-    read: async (start, end, signal) =>
-      createReadStream('', { fd: file, start, end: end - 1, autoClose: false, signal }),
+    read: async (start, end, signal) => Readable.from(pieces(file, start, end), { objectMode: false, signal }),
     close: () => file.close(),
+  }
+}
+
+/** Not a stream of the file itself: that would close it when its reader has had enough. */
+async function* pieces(file: FileHandle, start: number, end: number): AsyncGenerator<Uint8Array> {
+  for (let at = start; at < end; ) {
+    const length = Math.min(PIECE_BYTES, end - at)
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(length), 0, length, at)
+    if (bytesRead === 0) return
+    at += bytesRead
+    yield buffer.subarray(0, bytesRead)
   }
 }
 

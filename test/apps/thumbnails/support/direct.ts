@@ -45,7 +45,7 @@ function perform({ handler }: Thumbnail, input_key: string, params?: Params, id 
 /** With parts of the test's own. */
 export const runJob = (parts: Pick<ThumbnailParts, 'storage' | 'ranged' | 'ffmpeg'>, input_key: string): Attempt =>
   perform(
-    thumbnailJob(() => ({ decoders: 1, maxPixels: 1e8, memoryBytes: 2 ** 31, ...parts }), 1),
+    thumbnailJob(async () => ({ decoders: 1, maxPixels: 1e8, memoryBytes: 2 ** 31, ...parts }), 1),
     input_key,
   )
 
