@@ -179,7 +179,7 @@ describe('the other side', () => {
     let asked = 0
     const url = await listening((request, response) => {
       request.resume().on('end', () => {
-        if (asked++ > 0) return void request.destroy()
+        if (asked++ > 0) return void request.socket.destroy()
         response.end(JSON.stringify({ redriven: [ids[0]], conflicts: [], notOpen: [] }))
       })
     })
