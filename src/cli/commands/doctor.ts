@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { isRedriveError } from '../../domain/errors.js'
 import type { Diagnosis } from '../../operator/doctor.js'
 import type { Cli, Register } from '../cli.js'
-import { CliError } from '../exit.js'
+import { CliError, EXIT } from '../exit.js'
 import { examples } from '../help.js'
 import { diagnosisStory } from '../stories/diagnosis.js'
 
@@ -39,8 +39,12 @@ async function diagnose(cli: Cli): Promise<Diagnosis> {
   try {
     return await withLedger(host, ledger => ledger.examine())
   } catch (error) {
-    if (isRedriveError(error, 'LEDGER_LOCKED')) return overHttp()
-    return notOpened(error)
+    if (!isRedriveError(error, 'LEDGER_LOCKED')) return notOpened(error)
+    return overHttp().catch(refusal => {
+      // Whoever has it open is not served where we looked: that it is open is then what there is to say.
+      if (refusal instanceof CliError && refusal.exit === EXIT.error) return notOpened(error)
+      throw refusal
+    })
   }
 }
 
