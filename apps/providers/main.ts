@@ -85,12 +85,13 @@ async function run({ demo, host, port, modules }: Asked, stop: AbortSignal): Pro
     ...(host !== undefined && { host }),
     ...(port !== undefined && { port }),
   })
+  let endDemo: (() => void) | undefined
   try {
-    const endDemo = demo ? await runDemo(station.app, station.redrive, station.log) : undefined
+    if (demo) endDemo = await runDemo(station.app, station.redrive, station.log)
     process.stdout.write(greeting(station))
     await aborted(stop)
-    endDemo?.()
   } finally {
+    endDemo?.()
     await station.close()
   }
 }
@@ -121,8 +122,9 @@ function stopSignal(): AbortSignal {
   return stop.signal
 }
 
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise(resolve => {
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
     if (signal.aborted) resolve()
     else signal.addEventListener('abort', () => resolve(), { once: true })
   })
+}
