@@ -72,7 +72,12 @@ export class RedisConsumer implements BrokerConsumer {
     return this.#holdings.arrived(queue)
   }
 
+  /** Without any it resolves when what was on its way here has arrived. */
   async acknowledge(deliveries: readonly Delivery[]): Promise<Delivery[]> {
+    if (deliveries.length === 0) {
+      this.#endWait()
+      await this.#reader.answered()
+    }
     const { mine, lost } = this.#letGo(deliveries as readonly RedisDelivery[])
     return [...lost, ...(await this.#settle(ACKNOWLEDGE, mine))]
   }

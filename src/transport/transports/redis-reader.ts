@@ -47,6 +47,7 @@ export class RedisReader {
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
   #rest: AbortController | undefined
+  #asking: Promise<void> | undefined
   #founded = false
   #unsure = false
   #nextClaimAt: number
@@ -83,6 +84,11 @@ export class RedisReader {
     return this.#client
   }
 
+  /** Resolves when what was asked for has been answered. */
+  async answered(): Promise<void> {
+    await this.#asking?.catch(() => {})
+  }
+
   /** Resolves when nothing more will be read. */
   stop(): Promise<void> {
     this.#stopping.abort()
@@ -94,7 +100,8 @@ export class RedisReader {
     const { signal } = this.#stopping
     for (let failures = 0; !signal.aborted; ) {
       try {
-        await this.#step()
+        this.#asking = this.#step()
+        await this.#asking
         failures = 0
       } catch (error) {
         if (signal.aborted) return

@@ -68,7 +68,7 @@ function* settlements({ books, told }: Evidence): Generator<string> {
 const ENDS: Readonly<Record<string, string | undefined>> = { complete: 'completed', bury: 'dead', cancel: 'cancelled' }
 
 /** Every run but the last was cut short: its process has an excuse, or its handler threw. */
-function* repeats({ told, excused }: Evidence): Generator<string> {
+export function* repeats({ told, excused }: Pick<Evidence, 'told' | 'excused'>): Generator<string> {
   const thrown = new Set(only(told, 'threw').map(runOf))
   for (const [id, runs] of grouped(only(told, 'started'), run => run.id)) {
     const ordered = [...runs].sort((a, b) => a.at - b.at || a.attempt - b.attempt)

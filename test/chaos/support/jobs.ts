@@ -1,5 +1,6 @@
 // The jobs of the chaos tests. Their handlers are given by whoever runs them; who only enqueues needs none.
 import { defineJob, type Handler } from '../../../src/index.js'
+import { type RedisOptions, redis } from '../../../src/redis.js'
 
 export interface Payloads {
   /** Takes a while and ends as told: `flaky` fails on its first attempt. */
@@ -29,3 +30,7 @@ export const defineJobs = (handlers?: Handlers) => {
     poison: defineJob<Payloads['poison']>({ name: 'poison', queue: QUEUE, retry: later, ...of('poison') }),
   }
 }
+
+/** What `openRedrive` is told so that Redis carries them. */
+export const carriedBy = (options: RedisOptions) =>
+  ({ transports: { redis: redis(options) }, queues: { [QUEUE]: { transport: 'redis' } } }) as const

@@ -1,6 +1,7 @@
 // What a chaos process is given when it starts, what it can be told on stdin, and what it tells on stdout: one JSON line
 // for each thing that happened, written before anything else can happen. What it told survives its death.
 import type { Decision, OutcomeType } from '../../../src/index.js'
+import type { RedisOptions } from '../../../src/redis.js'
 
 export interface ChildConfig {
   readonly name: string
@@ -16,6 +17,8 @@ export interface ChildConfig {
   readonly working?: boolean
   /** Enqueues all the time, and tells what was acknowledged. */
   readonly enqueuing?: boolean
+  /** Redis carries the jobs. */
+  readonly redis?: RedisOptions
 }
 
 /** `open`: lets gates through, those of the ids or all. */

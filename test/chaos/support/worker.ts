@@ -2,7 +2,7 @@
 import { existsSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { cancel, type HandlerContext, openRedrive, PermanentError, TransientError } from '../../../src/index.js'
-import { defineJobs } from './jobs.js'
+import { carriedBy, defineJobs } from './jobs.js'
 import type { ChildConfig, Command, News } from './protocol.js'
 
 const config = JSON.parse(process.argv[2] as string) as ChildConfig
@@ -77,6 +77,7 @@ const redrive = await openRedrive({
   ...(config.database !== undefined && { database: config.database }),
   ...(config.folder !== undefined && { dataDir: config.folder }),
   ...(config.pollMs !== undefined && { pollMs: config.pollMs }),
+  ...(config.redis && carriedBy(config.redis)),
   leaseMs: config.leaseMs,
   name: config.name,
   env: { LOG_LEVEL: 'silent' },
