@@ -6,7 +6,7 @@ import { invalid, RedriveError } from './domain/errors.js'
 import type { PolicyOverride } from './domain/policy.js'
 import type { Database } from './ledger/database.js'
 import { migrate, pendingMigrations } from './ledger/migrate.js'
-import { type DatabaseChoice, openDatabase } from './ledger/open.js'
+import { type DatabaseChoice, openDatabase, openDesk } from './ledger/open.js'
 import { ensureHistoryDays } from './ledger/retention.js'
 import { checkSchemaName } from './ledger/schema-name.js'
 import { lapseAllSessions } from './ledger/session.js'
@@ -56,6 +56,8 @@ export interface RedriveOptions {
   readonly pollMs?: number
   readonly poolSize?: number
   readonly statementTimeoutMs?: number
+  /** The same for what `operator` and the HTTP API ask, which have connections of their own. */
+  readonly deskTimeoutMs?: number
   /** Off: do not LISTEN (behind a transaction pooler); polling alone then finds work. */
   readonly listen?: boolean
   /** Off: expect the schema to be there and up to date. */
@@ -72,7 +74,7 @@ export interface RedriveOptions {
   readonly now?: () => Date | undefined
 }
 
-const DEFAULTS = { leaseMs: 15_000, pollMs: 2_000, healthIntervalMs: 30_000 } as const
+const DEFAULTS = { leaseMs: 15_000, pollMs: 2_000, healthIntervalMs: 30_000, deskTimeoutMs: 5_000 } as const
 
 export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive> {
   const settings = readSettings(options.env ?? process.env)
@@ -80,7 +82,7 @@ export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive
   // Before anything is opened: a bad option changes nothing.
   const base = { ...settings.policy, ...(options.retry && parsePolicy(options.retry, 'retry')) }
   const services = checkServices(options.services ?? {})
-  const configuration: Configuration = {
+  const configuration: Omit<Configuration, 'desk'> = {
     name: options.name ?? `${hostname()}:${process.pid}`,
     version: options.version ?? null,
     leaseMs: between('leaseMs', options.leaseMs ?? DEFAULTS.leaseMs, 300, 3_600_000),
@@ -98,7 +100,8 @@ export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive
       intervalMs: between('healthIntervalMs', options.healthIntervalMs ?? DEFAULTS.healthIntervalMs, 1_000, 86_400_000),
     },
   }
-  const db = await openDatabase(options.database, {
+  const deskTimeoutMs = between('deskTimeoutMs', options.deskTimeoutMs ?? DEFAULTS.deskTimeoutMs, 100, 3_600_000)
+  const opening = {
     schema: options.schema === undefined ? settings.schema : checkSchemaName(options.schema),
     folder: options.dataDir ?? settings.folder,
     clock,
@@ -108,7 +111,8 @@ export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive
       statementTimeoutMs: between('statementTimeoutMs', options.statementTimeoutMs, 100, 3_600_000),
     }),
     ...(options.listen !== undefined && { listen: options.listen }),
-  })
+  }
+  const db = await openDatabase(options.database, opening)
   try {
     await prepare(db, options.migrate !== false)
     const { announce, on } = createEmitter()
@@ -125,7 +129,8 @@ export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive
       onDeferred: delayMs => redrive.expectDue(delayMs),
     }
     logEvents(on, logger)
-    const redrive = new Redrive(runtime, on, configuration)
+    const desk = openDesk(options.database, opening, deskTimeoutMs)
+    const redrive = new Redrive(runtime, on, { ...configuration, desk })
     openInstances.add(redrive)
     return redrive
   } catch (error) {

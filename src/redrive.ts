@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { invalid, RedriveError } from './domain/errors.js'
 import type { EventName, Listener } from './domain/event.js'
 import { LIMITS } from './domain/limits.js'
-import type { ForeignClient } from './ledger/database.js'
+import type { Database, ForeignClient } from './ledger/database.js'
 import { type InProcessEnd, recordInProcess } from './ledger/in-process.js'
 import { ensureQueues } from './ledger/queue.js'
 import { type RecoveryRun, type RecoveryStatistics, recoveryStatistics } from './ledger/recovery-run.js'
@@ -100,6 +100,8 @@ const DEFAULT_CONCURRENCY = 10
 
 /** What `openRedrive` has checked. */
 export interface Configuration {
+  /** What people ask goes through this; undefined: through the ledger that workers use. */
+  readonly desk: Database | undefined
   readonly name: string
   readonly version: string | null
   readonly leaseMs: number
@@ -133,8 +135,8 @@ export class Redrive {
     this.#runtime = runtime
     this.on = on
     this.#configuration = configuration
-    const { db, transport } = runtime
-    const desk = { db, wake: (queue: string) => transport.wake(queue) }
+    const { transport } = runtime
+    const desk = { db: configuration.desk ?? runtime.db, wake: (queue: string) => transport.wake(queue) }
     this.#operator = {
       deadLetters: deadLetters(desk),
       groups: groups(desk),
@@ -144,7 +146,7 @@ export class Redrive {
       jobs: jobs(desk, runtime.policies.settings),
       triage: triage({ ...desk, announce: runtime.announce }),
       health: () => this.health(),
-      doctor: () => examine(db, { clock: runtime.clock, recoveryIntervalMs: configuration.recoveryIntervalMs }),
+      doctor: () => examine(desk.db, { clock: runtime.clock, recoveryIntervalMs: configuration.recoveryIntervalMs }),
       ...statistics(desk),
       services: services({
         ...desk,
@@ -336,13 +338,13 @@ export class Redrive {
 
   #readHealth(): Promise<Health> {
     const { db, clock } = this.#runtime
-    const { recoveryIntervalMs, health } = this.#configuration
-    return readHealth(db, { thresholds: health.thresholds, recoveryIntervalMs, now: () => clock.now() })
+    const { desk = db, recoveryIntervalMs, health } = this.#configuration
+    return readHealth(desk, { thresholds: health.thresholds, recoveryIntervalMs, now: () => clock.now() })
   }
 
   async recoveryStatus(): Promise<RecoveryStatistics> {
     this.#checkOpen()
-    return recoveryStatistics(this.#runtime.db)
+    return recoveryStatistics(this.#configuration.desk ?? this.#runtime.db)
   }
 
   /** Stops the workers (within their grace time) and everything else, then closes the database. */
@@ -365,6 +367,7 @@ export class Redrive {
     await this.#operator.gauges.leave().catch(() => {})
     await this.#runtime.services.stop()
     await this.#runtime.transport.close()
+    await this.#configuration.desk?.close()
     await this.#runtime.db.close()
   }
 

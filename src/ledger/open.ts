@@ -31,6 +31,23 @@ export async function openDatabase(choice: DatabaseChoice, options: OpenOptions)
   throw invalid('database', typeof choice, ALLOWED)
 }
 
+/** At most so many people's questions at once. */
+const DESK_POOL_SIZE = 4
+
+/**
+ * Another way into the same ledger, for what people ask: a few connections of its own and a short limit, so that a slow page
+ * takes nothing from workers. Undefined where there can be none: an embedded database has one connection, and a pool that
+ * was given is the giver's to divide.
+ */
+export function openDesk(
+  choice: DatabaseChoice,
+  options: OpenOptions,
+  statementTimeoutMs: number,
+): Database | undefined {
+  if (typeof choice !== 'string' || choice === ':memory:') return undefined
+  return openPg(choice, { ...options, statementTimeoutMs, poolSize: DESK_POOL_SIZE, listen: false })
+}
+
 async function adopt(client: object, options: OpenOptions): Promise<Database> {
   // Only a PGlite has it, and whoever brings one has loaded it.
   if ('execProtocolRaw' in client) {
