@@ -1,6 +1,7 @@
 // `dlq retry` for many: what will be sent back is counted first, that very set is sent back, and however it ends, it says how
 // far it came (pitfalls 6, 7 and 21).
 import { beforeEach, describe, expect, it } from 'vitest'
+import { serve } from '../../src/http/index.js'
 import { aDeadLetter, mortal } from '../http/support/desk.js'
 import { openTerminal, type Terminal } from './support/cli.js'
 
@@ -38,6 +39,28 @@ describe('dlq retry', { timeout: 60_000 }, () => {
     expect(await Promise.all(ids.map(statusOf))).toEqual(['redriving', 'redriving', 'redriving'])
     const [entry] = await terminal.audit('dead_letter', '3 by their ids')
     expect(entry).toMatchObject({ action: 'retry many', actor: 'root', reason: 'fixed' })
+  })
+
+  it('pitfall 7: what dies while others are sent back does not join them', async () => {
+    const ids = await letters('growing', 2)
+    let late = ''
+    const { url, close } = await serve(
+      {
+        close: () => {},
+        fetch: async (request, env) => {
+          if (request.url.endsWith('/dead-letter-queue/retry')) late = await aDeadLetter(terminal, 'growing')
+          return terminal.http.fetch(request, env)
+        },
+      },
+      { port: 0 },
+    )
+    try {
+      const { out } = await terminal.run(['dlq', 'retry', '--queue', 'growing', '--yes', '-o', 'json', '--url', url])
+      expect(JSON.parse(out).redriven.toSorted()).toEqual(ids.toSorted())
+      expect(await statusOf(late)).toBe('pending')
+    } finally {
+      await close()
+    }
   })
 
   it('leaves alone what was closed, and what another filter means', async () => {
