@@ -24,6 +24,8 @@ const END_SECONDS = 1
 const MOST_BYTES_OF_ONE_ALLOCATION = 512 * 1024 * 1024
 const PROBED_BYTES = 5_000_000
 const PROBED_MICROSECONDS = 5_000_000
+const BUFFER_BYTES = 32 * 1024
+const SEGMENT_BYTES = 1_448
 
 /** By the names of FFmpeg's decoders. What is not here is not decoded, however well FFmpeg could. */
 const DECODERS =
@@ -85,6 +87,8 @@ const reading = ({ demuxer }: Video, maxPixels: number, level = 'error') => [
   ...['-probesize', String(PROBED_BYTES), '-analyzeduration', String(PROBED_MICROSECONDS), '-seekable', '1'],
   // How many frames a second there are does not matter for one of them.
   ...['-fpsprobesize', '0'],
+  // Small buffers in the network between us: what lies in them when FFmpeg seeks was read for nothing.
+  ...['-recv_buffer_size', String(BUFFER_BYTES), '-tcp_mss', String(SEGMENT_BYTES)],
 ]
 
 /** Down to what is needed, never up, with square pixels; the exact size is made afterwards. */
