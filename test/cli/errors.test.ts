@@ -27,7 +27,7 @@ async function listening(answer: RequestListener): Promise<string> {
 describe('an empty desk', { timeout: 60_000 }, () => {
   let terminal: Terminal
   beforeEach(async () => {
-    terminal ??= await openTerminal('memory')
+    terminal ??= await openTerminal('server')
   })
 
   it.each(['stats', 'jobs ls', 'dlq ls', 'dlq ls --status all', 'queue ls', 'group ls', 'service ls', 'token ls'])(

@@ -17,7 +17,7 @@ let terminal: Terminal
 let id: string
 beforeEach(async () => {
   if (terminal) return
-  terminal = await openTerminal('memory')
+  terminal = await openTerminal('server')
   id = await aDeadLetter(terminal, 'mail', { message: '郵便箱がありません: ada@example.org は知られていません' })
 }, 60_000)
 

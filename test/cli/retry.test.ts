@@ -7,7 +7,7 @@ import { openTerminal, type Terminal } from './support/cli.js'
 
 let terminal: Terminal
 beforeEach(async () => {
-  terminal ??= await openTerminal('memory')
+  terminal ??= await openTerminal('server')
 }, 60_000)
 
 /** Ids, the oldest death first. */

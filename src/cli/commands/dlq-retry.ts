@@ -33,7 +33,7 @@ export const dlqRetry: Register = (program, cli) => {
       examples(
         'redrive dlq retry 01981234-5678-7abc-8def-0123456789ab',
         'redrive dlq retry --queue mail --kind network --since 2h',
-        'redrive dlq retry --group 4f1c2a --per-second 20 --yes',
+        'redrive dlq retry --group v1:a2298d03c0126e2c --per-second 20 --yes',
         'redrive dlq retry --all --dry-run',
       ),
     )

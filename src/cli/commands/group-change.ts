@@ -21,7 +21,7 @@ export const groupChange: Register = (command, cli) => {
     .description('say who looks after it')
     .argument('<id>', 'its id')
     .argument('<who>', "a name; '' for nobody")
-    .addHelpText('after', examples('redrive group assign 4f1c2a ada'))
+    .addHelpText('after', examples('redrive group assign v1:a2298d03c0126e2c ada'))
     .action(async (id: string, who: string) => {
       const { client, output } = cli()
       const changed = await (await client()).patch<Group>(path`/groups/${id}`, { assignee: who || null })
@@ -44,7 +44,7 @@ function change(command: Command, cli: () => Cli, { verb, status, description }:
     .argument('<id>', 'its id')
     .option('--note <text>', 'notes, instead of those there are')
     .option('--reason <text>', 'for the audit')
-    .addHelpText('after', examples(`redrive group ${verb} 4f1c2a`))
+    .addHelpText('after', examples(`redrive group ${verb} v1:a2298d03c0126e2c`))
     .action(async (id: string, { note: notes, reason }: { note?: string; reason?: string }) => {
       const { client, output } = cli()
       const changed = await (await client()).patch<Group>(path`/groups/${id}`, { status, notes, reason })

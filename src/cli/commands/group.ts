@@ -39,7 +39,7 @@ export const group: Register = (program, cli) => {
     .command('show')
     .description('one cause: what it affects, and how it looks')
     .argument('<id>', 'its id')
-    .addHelpText('after', examples('redrive group show 4f1c2a'))
+    .addHelpText('after', examples('redrive group show v1:a2298d03c0126e2c'))
     .action(async (id: string) => {
       const { client, output, host } = cli()
       const found = await (await client()).get<Group>(path`/groups/${id}`)
