@@ -6,5 +6,6 @@ import type { Settings } from './settings.js'
 export async function transportsOf({ rabbitmq: to }: Settings): Promise<NonNullable<RedriveOptions['transports']>> {
   if (!to) return {}
   const { rabbitmq } = await import('redrive/transports/rabbitmq')
-  return { rabbitmq: rabbitmq(to) }
+  // While RabbitMQ is away jobs are taken all the same: they go into the ledger and are run from there.
+  return { rabbitmq: rabbitmq({ ...to, whenDown: 'park' }) }
 }

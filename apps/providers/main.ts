@@ -11,6 +11,7 @@ A provider module exports by default a function (registry, { log }) that registe
 Settings: apps/providers/README.md`
 
 const EXIT = { ok: 0, error: 1, usage: 2, interrupted: 130 } as const
+const LEVELS = ['debug', 'info', 'warn', 'error', 'silent']
 const DEMO_RECOVERY_SECONDS = '10'
 
 process.exitCode = await main(process.argv.slice(2))
@@ -77,7 +78,9 @@ async function run({ demo, host, port, modules }: Asked, stop: AbortSignal): Pro
     ...(demo && { RECOVERY_INTERVAL_SECONDS: DEMO_RECOVERY_SECONDS }),
     ...process.env,
   }
-  const logger = pino({ level: env.LOG_LEVEL }, pino.destination({ fd: 2, sync: true }))
+  // A level that is none is said by Redrive, in its own words.
+  const level = LEVELS.includes(env.LOG_LEVEL) ? env.LOG_LEVEL : 'info'
+  const logger = pino({ level }, pino.destination({ fd: 2, sync: true }))
   const station = await openStation({
     env,
     logger,

@@ -16,13 +16,15 @@ const ask = (resourceType: string, name: string, request: ProviderRequest['reque
 
 /** So long that nothing waits for it. */
 const DELAYS = { PROVIDER_RETRY_DELAYS: `${QUICK.PROVIDER_RETRY_DELAYS},move=2000,list=3000` }
+/** For a machine that is busy with other things. */
+const LONG = 120_000
 let scene: Scene
 beforeAll(async () => {
   const env = { MAX_RETRY_ATTEMPTS: '4' }
   scene = await openScene({ ...QUICK, ...DELAYS, PROVIDER_RETRY_ATTEMPTS: 'once=1' }, { env, random: () => 0.5 })
-})
+}, LONG)
 
-describe('an operation', () => {
+describe('an operation', { timeout: LONG }, () => {
   it('is run with its request, as its schema reads it', async () => {
     const schema = z.object({ name: z.string(), size: z.number().default(3) })
     scene.worker.registry.register('ITL.Test/Echo', {
@@ -89,7 +91,7 @@ describe('an operation', () => {
   })
 })
 
-describe('waits and attempts', () => {
+describe('waits and attempts', { timeout: LONG }, () => {
   it('depend on the operation, and the provider has the last word', async () => {
     const fail = () => {
       throw new Error('busy')
@@ -123,7 +125,7 @@ describe('waits and attempts', () => {
   })
 })
 
-describe('judgement', () => {
+describe('judgement', { timeout: LONG }, () => {
   const strange = { name: 'QuantumError', code: 'E42' }
 
   it('is by rule', async () => {
@@ -157,7 +159,7 @@ describe('judgement', () => {
   })
 })
 
-describe('dead letters', () => {
+describe('dead letters', { timeout: LONG }, () => {
   it('are fetched, and sent back when the provider was mended', async () => {
     const leave = scene.worker.registry.register('ITL.Test/Mended', {
       get: { schema: z.object({ name: z.string() }), run: () => 1 },

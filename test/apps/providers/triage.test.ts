@@ -11,16 +11,20 @@ const logger = {
   warn() {},
   error() {},
 }
+/** For a machine that is busy with other things. */
+const LONG = 120_000
 let scene: Scene
 beforeAll(async () => {
   scene = await openScene({}, { env: { MAX_RETRY_ATTEMPTS: '1' }, logger })
-})
+}, LONG)
 const ask = (resourceType: string) => ({ provider: 'ITL.Test', resourceType, operation: 'get' })
 const failing = (message: string, status: number) => ({
   get: () => Promise.reject(Object.assign(new Error(message), { status })),
 })
 
-it('dead letters of a missing provider are retried after a wait; who is refused is told of, once', async () => {
+it('dead letters of a missing provider are retried after a wait; who is refused is told of, once', {
+  timeout: LONG,
+}, async () => {
   const { triage } = scene.redrive.operator
   const lines: string[] = []
   logEscalations(scene.redrive, { ...silentLog, error: message => void lines.push(message) })
@@ -37,7 +41,7 @@ it('dead letters of a missing provider are retried after a wait; who is refused 
   expect(lines).toHaveLength(1)
 })
 
-it('rules are made where they are missing, and are then left as people have them', async () => {
+it('rules are made where they are missing, and are then left as people have them', { timeout: LONG }, async () => {
   const { triage } = scene.redrive.operator
   const rule = (name: string): TriageRuleDraft => ({
     name,
@@ -61,7 +65,7 @@ it('rules are made where they are missing, and are then left as people have them
   expect(now.find(({ name }) => name === 'one')?.enabled).toBe(false)
 })
 
-it('a rule discards, with a line in the log', async () => {
+it('a rule discards, with a line in the log', { timeout: LONG }, async () => {
   scene.worker.registry.register('ITL.Test/Gone', failing('already gone', 404))
   const reason = 'nothing to delete'
   await ensureRules(scene.redrive, [
