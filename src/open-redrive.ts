@@ -24,6 +24,7 @@ import { readSettings } from './settings.js'
 import { createEmitter } from './telemetry/emitter.js'
 import { jobLog, type Logger, type LogLevel } from './telemetry/log.js'
 import { logEvents } from './telemetry/log-events.js'
+import { tracing } from './telemetry/tracing.js'
 import { type BrokerChoices, Carriers, type TransportName } from './transport/carriers.js'
 import { carriedTransport } from './transport/transports/carried.js'
 import { postgresTransport } from './transport/transports/postgres.js'
@@ -126,6 +127,7 @@ export async function openRedrive(options: RedriveOptions = {}): Promise<Redrive
       services: new Services(parts, services),
       policies: new Policies(base),
       logFor: jobLog(logger),
+      tracing,
       onDeferred: delayMs => redrive.expectDue(delayMs),
     }
     logEvents(on, logger)

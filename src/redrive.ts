@@ -2,6 +2,7 @@
 import { hostname } from 'node:os'
 import { invalid, RedriveError } from './domain/errors.js'
 import type { EventName, Listener } from './domain/event.js'
+import type { NewJob } from './domain/job.js'
 import { LIMITS } from './domain/limits.js'
 import type { Database, ForeignClient } from './ledger/database.js'
 import { type InProcessEnd, recordInProcess } from './ledger/in-process.js'
@@ -226,11 +227,12 @@ export class Redrive {
     tx: ForeignClient | undefined,
   ): Promise<Enqueued[]> {
     this.#checkOpen()
-    const { clock, transport, announce } = this.#runtime
+    const { clock, transport, announce, tracing } = this.#runtime
     this.#route(definition)
     const made = items.map(({ payload, options = {} }) => newJob(clock, definition, payload, options))
     if (definition.schema) await Promise.all(made.map(job => checkPayload(definition, job.payloadText)))
-    const enqueued = await transport.publish(made, tx)
+    const publish = (jobs: readonly NewJob[]) => transport.publish(jobs, tx)
+    const enqueued = await (tracing?.isActive ? tracing.enqueue(made, publish) : publish(made))
     for (const [index, { deduplicated }] of enqueued.entries()) {
       const job = made[index]
       if (job && !deduplicated) announce('job.enqueued', () => ({ job: identityOf(job) }))

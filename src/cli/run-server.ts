@@ -11,7 +11,6 @@ import { createHttp, serve } from '../http/index.js'
 import type { Logger } from '../index.js'
 import { databaseOf, readSettings, serverSettings } from '../settings.js'
 import type { Host } from './cli.js'
-import type { ServeCommandOptions } from './commands/serve.js'
 import { firstToken } from './first-token.js'
 import { greeting } from './greeting.js'
 import { listening } from './listening.js'
@@ -19,8 +18,9 @@ import { jobModules } from './modules.js'
 import { loggerFor } from './process-logger.js'
 import { openStation, type Station } from './station.js'
 import { aborted, stopSignal } from './stop-signal.js'
+import type { ServerOptions } from './work-options.js'
 
-export async function runServer(host: Host, paths: readonly string[], options: ServeCommandOptions): Promise<void> {
+export async function runServer(host: Host, paths: readonly string[], options: ServerOptions): Promise<void> {
   const { env, clock } = host
   const settings = serverSettings(env)
   // Before anything is opened, as every other setting.

@@ -8,6 +8,13 @@ export interface WorkOptions {
   readonly grace?: number
 }
 
+/** Of one that serves as well. */
+export interface ServerOptions extends WorkOptions {
+  readonly demo?: true
+  readonly port?: number
+  readonly host?: string
+}
+
 export const addWorkOptions = (command: Command): Command =>
   command
     .option('--queues <names>', 'only jobs of these queues, with commas', names)

@@ -54,6 +54,8 @@ export interface ClaimedJob extends Job {
   readonly heldBy?: string
   /** Set when its last claim ended with a lost worker: its start is then recorded before it runs. */
   readonly suspect: boolean
+  /** The span it was enqueued in. */
+  readonly trace?: string
   /** A broker carries it: the right to run it is the broker's to give, and does not hang on the session's lease. */
   readonly carried?: true
 }
@@ -66,6 +68,8 @@ export interface NewJob extends JobIdentity {
   /** Run at this time, ISO text; beats `delayMs`. */
   readonly runAt?: string
   readonly maxAttempts?: number
+  /** The span it is enqueued in, as W3C `traceparent`; only if somebody records spans. */
+  readonly trace?: string
 }
 
 export interface Enqueued {

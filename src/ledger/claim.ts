@@ -60,6 +60,8 @@ interface More {
   readonly user: string | null
   readonly project: string | null
   readonly heldBy: string | null
+  /** Undefined: by a function of an older schema. */
+  readonly trace?: string | null
 }
 
 /** Made field by field: spreading would cost more than the rest of a claim on this side. */
@@ -97,6 +99,7 @@ function toJob(row: Row, lane?: Lane): ClaimedJob {
   if (more.user !== null) job.user = more.user
   if (more.project !== null) job.project = more.project
   if (more.heldBy !== null) job.heldBy = more.heldBy
+  if (more.trace) job.trace = more.trace
   return job
 }
 

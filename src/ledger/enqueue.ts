@@ -16,13 +16,13 @@ const ENQUEUE_UNIQUE = sql`
     FROM (SELECT coalesce($1::timestamptz, now()) AS now) clock, ROWS FROM (
       unnest($7::uuid[]), json_array_elements($8::json),
       json_to_recordset($9::json) AS (priority smallint, delay_ms double precision, run_at timestamptz, tenant text,
-                                      user_id text, project text, unique_key text)
-    ) AS t(id, payload, priority, delay_ms, run_at, tenant, user_id, project, unique_key)
+                                      user_id text, project text, unique_key text, trace text)
+    ) AS t(id, payload, priority, delay_ms, run_at, tenant, user_id, project, unique_key, trace)
   ), added AS (
     INSERT INTO redrive.job (id, in_line, state, queue, name, service, max_attempts, priority, payload, run_at,
-                             created_at, tenant, user_id, project, unique_key)
+                             created_at, tenant, user_id, project, unique_key, trace)
     SELECT id, due <= now, CASE WHEN due <= now THEN 'waiting' ELSE 'scheduled' END::redrive.job_state, $3, $4, $5, $6::smallint,
-           priority, payload, due, now, tenant, user_id, project, unique_key COLLATE "C"
+           priority, payload, due, now, tenant, user_id, project, unique_key COLLATE "C", trace
     FROM input
     ON CONFLICT (queue, unique_key) WHERE unique_key IS NOT NULL DO NOTHING
     RETURNING id, in_line
@@ -47,6 +47,7 @@ const optionsOf = (job: NewJob) => ({
   user_id: job.user,
   project: job.project,
   unique_key: job.uniqueKey,
+  trace: job.trace,
 })
 
 /** Jobs of one lane, all or none. `channel`: where to NOTIFY; null where nobody listens. */
@@ -61,8 +62,8 @@ export async function enqueue(db: Queryable, jobs: readonly NewJob[], channel: s
   return jobs.map(({ id }) => ({ id, deduplicated: false }))
 }
 
-const hasOptions = ({ delayMs, runAt, tenant, user, project }: NewJob): boolean =>
-  (delayMs ?? runAt ?? tenant ?? user ?? project) !== undefined
+const hasOptions = ({ delayMs, runAt, tenant, user, project, trace }: NewJob): boolean =>
+  (delayMs ?? runAt ?? tenant ?? user ?? project ?? trace) !== undefined
 
 /** Payloads are JSON already: side by side they are a JSON list, with nothing to escape and nothing to parse twice. */
 const idsAndPayloads = (jobs: readonly NewJob[]): [string, string] => [

@@ -6,6 +6,7 @@ import type { Job, JobIdentity } from '../domain/job.js'
 import type { Json } from '../domain/json.js'
 import type { Outcome } from '../domain/outcome.js'
 import type { Policy } from '../domain/policy.js'
+import type { AttemptSpan } from '../domain/tracing.js'
 import { type ClassifyContext, classify } from '../policy/classify.js'
 import type { Abort } from './abort.js'
 import type { Deadlines, Limited } from './deadlines.js'
@@ -24,6 +25,8 @@ export interface AttemptInput {
   readonly deadlines: Deadlines
   readonly logFor: (job: Job) => Log
   readonly progress: (progress: Json) => Promise<boolean>
+  /** Its span, if somebody records. */
+  readonly span?: AttemptSpan | undefined
   /** Told what the handler threw, as it was thrown: for whoever awaits the call. */
   readonly onThrown?: (error: unknown) => void
   /** Takes the result as it was returned; it is then not stored, so it may be anything. */
@@ -71,9 +74,10 @@ class Attempt implements Limited {
 
   // Ended while the payload was read: the right to run is gone.
   readonly #perform = (payload: unknown): void => {
-    const { definition } = this.#input
+    const { definition, span } = this.#input
     if (this.ended) return
-    after(() => definition.handler?.(payload, new Context(this.#input)), this.#returned, this.#threw)
+    const call = () => definition.handler?.(payload, new Context(this.#input))
+    after(span ? () => span.within(call) : call, this.#returned, this.#threw)
   }
 
   readonly #returned = (value: unknown): void => {
@@ -95,6 +99,7 @@ class Attempt implements Limited {
     if (this.ended) return
     this.ended = true
     this.timer?.cancel()
+    this.#input.span?.end(outcome)
     this.#done(outcome)
   }
 }

@@ -8,6 +8,7 @@ import type { Json } from '../domain/json.js'
 import { LIMITS } from '../domain/limits.js'
 import type { Outcome } from '../domain/outcome.js'
 import type { Policy } from '../domain/policy.js'
+import type { Tracing } from '../domain/tracing.js'
 import { decide } from '../policy/decide.js'
 import type { Abort } from './abort.js'
 import { announceEnd } from './announce-end.js'
@@ -31,6 +32,7 @@ export interface ExecutorOptions {
   /** A job will be due again in so long. */
   readonly onDeferred: (delayMs: number) => void
   readonly logFor: (job: Job) => Log
+  readonly tracing?: Tracing | undefined
   readonly saveProgress: (job: ClaimedJob, progress: string) => Promise<boolean>
   /** Records the start of a job whose last worker died. False: it is not ours any more. */
   readonly markStarted: (job: ClaimedJob) => Promise<boolean>
@@ -73,11 +75,12 @@ export class Executor {
     abort: Abort,
     ended: (outcome: Outcome) => void,
   ): void {
-    const { clock, logFor, saveProgress } = this.#options
+    const { clock, logFor, saveProgress, tracing, worker } = this.#options
+    const span = tracing?.isActive ? tracing.attempt(job, worker) : undefined
     const payload = () => decodePayload(definition, job.payloadText)
     const progress = (value: Json) => saveProgress(job, toText(value, PROGRESS))
     startAttempt(
-      { definition, job, payload, policy, abort, clock, deadlines: this.#deadlines, logFor, progress },
+      { definition, job, payload, policy, abort, clock, deadlines: this.#deadlines, logFor, progress, span },
       ended,
     )
   }

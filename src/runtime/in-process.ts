@@ -17,7 +17,7 @@ import type { Runtime } from './runtime.js'
 import type { ServiceState } from './service-state.js'
 
 /** A runtime that may have no ledger: then failures are judged and retried all the same, but not remembered. */
-export type InProcessRuntime = Pick<Runtime, 'clock' | 'random' | 'announce' | 'policies' | 'logFor'> & {
+export type InProcessRuntime = Pick<Runtime, 'clock' | 'random' | 'announce' | 'policies' | 'logFor' | 'tracing'> & {
   readonly services?: Runtime['services']
   readonly record?: (end: InProcessEnd) => Promise<void>
 }
@@ -37,7 +37,7 @@ export interface InProcessCall {
 }
 
 export async function callInProcess(runtime: InProcessRuntime, call: InProcessCall): Promise<unknown> {
-  const { clock, random, announce, policies, logFor } = runtime
+  const { clock, random, announce, policies, logFor, tracing } = runtime
   const { definition, payload } = call
   const startedAt = clock.monotonic()
   const attempts: { settled: InProcessEnd['attempts'][number]; at: number }[] = []
@@ -66,6 +66,7 @@ export async function callInProcess(runtime: InProcessRuntime, call: InProcessCa
       clock,
       deadlines,
       logFor,
+      span: tracing?.isActive ? tracing.attempt(job, settings.worker, true) : undefined,
       progress: async () => true,
       onThrown: error => {
         thrown = error

@@ -2,6 +2,7 @@
 import type { Clock, Random } from '../domain/clock.js'
 import type { Announce } from '../domain/event.js'
 import type { Job } from '../domain/job.js'
+import type { Tracing } from '../domain/tracing.js'
 import type { Database } from '../ledger/database.js'
 import type { Carriers } from '../transport/carriers.js'
 import type { PostgresTransport } from '../transport/transports/postgres.js'
@@ -22,4 +23,6 @@ export interface Runtime {
   /** Called when a job will be due in so long, for whoever promotes. */
   readonly onDeferred: (delayMs: number) => void
   readonly logFor: (job: Job, worker?: string) => Log
+  /** Undefined: no spans. */
+  readonly tracing?: Tracing
 }

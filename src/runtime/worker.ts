@@ -84,7 +84,7 @@ export class Worker {
   #onQuiet: (() => void) | undefined
 
   constructor(runtime: Runtime, definitions: readonly AnyJobDefinition[], options: WorkerOptions) {
-    const { clock, random, db, transport, announce, policies, logFor, onDeferred } = runtime
+    const { clock, random, db, transport, announce, policies, logFor, tracing, onDeferred } = runtime
     const { name } = options
     this.name = name
     this.#runtime = runtime
@@ -120,6 +120,7 @@ export class Worker {
       announce,
       onDeferred,
       logFor: job => logFor(job, name),
+      tracing,
       saveProgress: async (job, progress) => job.carried ?? saveProgress(db, job.id, job.lease, progress),
       markStarted: job => markStarted(db, job),
     })

@@ -16,7 +16,10 @@ export function logEvents(on: On, logger: Logger): void {
     logger.info({ ...about(event), kind: failure.kind, delayMs, reason }, 'attempt failed; will be tried again'),
   )
   on('job.dead', ({ failure, reason, ...event }) =>
-    logger.info({ ...about(event), ...(failure && { kind: failure.kind, group: failure.fingerprint }), reason }, 'job died'),
+    logger.info(
+      { ...about(event), ...(failure && { kind: failure.kind, group: failure.fingerprint }), reason },
+      'job died',
+    ),
   )
   on('job.rescued', ({ job, worker, decision }) =>
     logger.info({ job: job.id, queue: job.queue, name: job.name, worker, reason: decision.reason }, 'job rescued'),

@@ -31,6 +31,7 @@ export function toMessage(job: NewJob, createdAt: number): Message {
   if (job.project !== undefined) headers['redrive-project'] = job.project
   if (job.service !== undefined) headers['redrive-service'] = job.service
   if (job.maxAttempts !== undefined) headers['redrive-max-attempts'] = String(job.maxAttempts)
+  if (job.trace !== undefined) headers.traceparent = job.trace
   return { queue: job.queue, priority: job.priority, headers, body: job.payloadText }
 }
 
@@ -64,6 +65,8 @@ export function read(delivery: Delivery, clock: Clock): Reading {
   const service = headers['redrive-service']
   if (isName(service)) job.service = service
   else if (service !== undefined) problems.push('its redrive-service is not plain text')
+  // By its common name: other producers write it as well. What is not one is passed over by whoever reads it.
+  if (headers.traceparent !== undefined) job.trace = headers.traceparent
   const attempts = number(headers['redrive-max-attempts'])
   if (attempts !== undefined && Number.isInteger(attempts) && attempts >= 1 && attempts <= 1_000) {
     job.maxAttempts = attempts

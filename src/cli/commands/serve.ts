@@ -2,19 +2,13 @@
 import { port } from '../arguments.js'
 import type { Register } from '../cli.js'
 import { examples } from '../help.js'
-import { addWorkOptions, type WorkOptions } from '../work-options.js'
+import { addWorkOptions, type ServerOptions } from '../work-options.js'
 
 const ABOUT = `
 Runs on the database of DATABASE_URL or PG*, or on one of its own in REDRIVE_DATA (.redrive). With no token configured
 (REDRIVE_TOKENS) or made (redrive token create), it makes one at its first start and shows it once.
 
 Modules are as for \`redrive work\`. --demo adds jobs of which some fail, so that there is something to see.`
-
-export interface ServeCommandOptions extends WorkOptions {
-  readonly demo?: true
-  readonly port?: number
-  readonly host?: string
-}
 
 export const serve: Register = (program, cli) => {
   const command = program
@@ -27,7 +21,7 @@ export const serve: Register = (program, cli) => {
   addWorkOptions(command)
     .addHelpText('after', ABOUT)
     .addHelpText('after', examples('redrive serve --demo', 'redrive serve ./jobs.ts --port 8080'))
-    .action(async (paths: string[], options: ServeCommandOptions) => {
+    .action(async (paths: string[], options: ServerOptions) => {
       // Loaded only here: it brings the whole library along.
       const { runServer } = await import('../run-server.js')
       await runServer(cli().host, paths, options)
