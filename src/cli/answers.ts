@@ -25,6 +25,7 @@ export type DeadLetterWithAttempts = z.output<typeof letters.deadLetterWithAttem
 export type Attempt = z.output<typeof letters.attempt>
 export type JobBrief = z.output<typeof jobs.jobBrief>
 export type Job = z.output<typeof jobs.job>
+export type Explanation = z.output<typeof jobs.explanation>
 export type Enqueued = z.output<typeof jobs.enqueued>
 export type Cancelled = z.output<typeof jobs.cancelled>
 export type GroupBrief = z.output<typeof groups.groupBrief>

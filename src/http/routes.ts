@@ -4,6 +4,7 @@ import { cleanQueue } from './handlers/clean-queue.js'
 import { createToken } from './handlers/create-token.js'
 import { deletePolicy } from './handlers/delete-policy.js'
 import { enqueueJob } from './handlers/enqueue-job.js'
+import { explainJob } from './handlers/explain-job.js'
 import { getAlive } from './handlers/get-alive.js'
 import { getDeadLetter } from './handlers/get-dead-letter.js'
 import { getDoctor } from './handlers/get-doctor.js'
@@ -180,6 +181,13 @@ export const ROUTES: readonly Route[] = [
     response: jobs.job,
     errors: ['NOT_FOUND'],
     handle: getJob,
+  }),
+  route('get', '/jobs/:id/explain', {
+    ...JOB,
+    scope: 'read',
+    summary: 'Where it is and why, what comes next and when, in words',
+    response: jobs.explanation,
+    handle: explainJob,
   }),
   route('post', '/jobs/:id/cancel', {
     ...JOB,

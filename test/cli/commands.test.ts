@@ -47,6 +47,10 @@ describe.each(LIBRARIES)('$name', { timeout: 60_000 }, ({ kind }) => {
       expect(shown).toContain(part)
     expect(await json('jobs', 'show', id)).toMatchObject({ id, payload: { n: 1 } })
 
+    expect(await done('explain', id)).toMatch(/scheduled[\s\S]*\n$/)
+    expect(await json('explain', id)).toMatchObject({ id, state: 'scheduled', next: { what: 'run' } })
+    expect(await done('explain', NOBODY)).toContain(`There is no job ${NOBODY}`)
+
     expect(await done('jobs', 'cancel', id, '--reason', 'no more')).toBe('cancelled\n')
     expect(await run('jobs', 'cancel', id)).toMatchObject({
       code: 5,

@@ -21,6 +21,7 @@ const DECLARED: Readonly<Record<string, Route['scope']>> = {
   'GET /jobs': 'read',
   'POST /jobs': 'operate',
   'GET /jobs/:id': 'read',
+  'GET /jobs/:id/explain': 'read',
   'POST /jobs/:id/cancel': 'operate',
   'POST /jobs/:id/retry': 'operate',
   'GET /queues': 'read',

@@ -1,14 +1,10 @@
 // `redrive explain`: where a job is and why, in words.
+import type { Explanation } from '../answers.js'
 import { id } from '../arguments.js'
 import type { Register } from '../cli.js'
 import { examples } from '../help.js'
 import { path } from '../path.js'
 import { printable } from '../text.js'
-
-interface Explanation {
-  readonly state: string
-  readonly sentences: readonly string[]
-}
 
 export const explain: Register = (program, cli) => {
   program

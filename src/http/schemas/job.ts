@@ -46,6 +46,26 @@ export const job = z
   })
   .openapi('Job')
 
+/** Where it is and why. What it carries, and by which policy, is asked for elsewhere. */
+export const explanation = z
+  .strictObject({
+    id,
+    state: z.enum([...STATES, 'unknown']),
+    text: z.string(),
+    sentences: z.array(z.string()),
+    obstacle: z
+      .enum(['paused', 'breaker', 'budget', 'rate_limit', 'no_worker', 'unknown_job', 'lease_over'])
+      .optional()
+      .openapi({ description: 'what holds it up, if anything does' }),
+    next: z.strictObject({
+      what: z.enum(['run', 'retry', 'look_again', 'finish', 'rescue', 'cancel', 'decide', 'nothing']),
+      at: time.optional(),
+    }),
+    attempts: z.strictObject({ made: z.number().int(), allowed: z.number().int(), left: z.number().int() }).optional(),
+    workers: z.number().int().optional().openapi({ description: 'live workers of its queue' }),
+  })
+  .openapi('Explanation')
+
 export const jobQuery = z.strictObject({
   ...page,
   state: state.optional(),
