@@ -3,6 +3,8 @@
 import { connect } from 'node:net'
 import { userInfo } from 'node:os'
 import { findPostgresBinaries, startTemporaryPostgres } from './postgres.mjs'
+import { findRabbitmqServer, startTemporaryRabbitmq } from './rabbitmq.mjs'
+import { findRedisServer, startTemporaryRedis } from './redis.mjs'
 
 const PROBE_TIMEOUT_MS = 2000
 
@@ -34,15 +36,23 @@ export const services = [
     name: 'RabbitMQ',
     variable: 'REDRIVE_TEST_RABBITMQ',
     defaultAddress: 'amqp://127.0.0.1:5672',
-    needed: false,
-    refusal: refusalOfPort,
+    needed: true,
+    refusal: refusalOfRabbitmq,
+    start: async () => {
+      const program = findRabbitmqServer()
+      return program === undefined ? undefined : startTemporaryRabbitmq(program)
+    },
   },
   {
     name: 'Redis',
     variable: 'REDRIVE_TEST_REDIS',
     defaultAddress: 'redis://127.0.0.1:6379',
-    needed: false,
+    needed: true,
     refusal: refusalOfPort,
+    start: async () => {
+      const program = findRedisServer()
+      return program === undefined ? undefined : startTemporaryRedis(program)
+    },
   },
   {
     name: 'S3',
@@ -129,6 +139,25 @@ async function refusalOfPostgres(address) {
     return `refuses us (${error instanceof Error ? error.message : error})`
   } finally {
     await client.end().catch(() => {})
+  }
+}
+
+/**
+ * A port that answers is not enough: it has to let us in.
+ * @param {string} address
+ */
+async function refusalOfRabbitmq(address) {
+  const url = new URL(address)
+  url.port ||= url.protocol === 'amqps:' ? '5671' : '5672'
+  const silent = await refusalOfPort(url.href)
+  if (silent !== undefined) return silent
+  const { connect: open } = await import('amqplib') // not at the top: this file is read before it is installed
+  try {
+    const connection = await open(address, { timeout: PROBE_TIMEOUT_MS * 5 })
+    await connection.close()
+    return undefined
+  } catch (error) {
+    return `refuses us (${error instanceof Error ? error.message : error})`
   }
 }
 

@@ -10,6 +10,8 @@ export interface Proxy {
   freeze(): void
   /** Breaks every connection; new ones get through again. */
   cut(): void
+  /** From now on new connections are refused at once, or get through again. */
+  refuse(refused: boolean): void
   /** The next so many answers of the server are lost, and each one's connection with it. */
   swallowAnswers(answers: number): void
   /** How many answers were lost. */
@@ -21,6 +23,7 @@ export async function openProxy(serverUrl: string): Promise<Proxy> {
   const target = new URL(serverUrl)
   const sockets = new Set<Socket>()
   let frozen = false
+  let refusing = false
   let toSwallow = 0
   let swallowed = 0
   const keep = (socket: Socket) => {
@@ -29,6 +32,7 @@ export async function openProxy(serverUrl: string): Promise<Proxy> {
     socket.on('close', () => sockets.delete(socket))
   }
   const server = createServer(client => {
+    if (refusing) return void client.destroy()
     const upstream = connect(Number(target.port || 5432), target.hostname)
     keep(client)
     keep(upstream)
@@ -60,6 +64,9 @@ export async function openProxy(serverUrl: string): Promise<Proxy> {
       frozen = true
     },
     cut,
+    refuse(refused) {
+      refusing = refused
+    },
     swallowAnswers(answers) {
       toSwallow = answers
     },
