@@ -19,6 +19,7 @@ import neverAnalyzed from './never-analyzed.mjs'
 import oneByOneEnqueue from './one-by-one-enqueue.mjs'
 import payloads from './payloads.mjs'
 import processes from './processes.mjs'
+import readers from './readers.mjs'
 import redrive from './redrive.mjs'
 import thumbnails from './thumbnails.mjs'
 
@@ -42,6 +43,7 @@ export const questions = [
   containment,
   desk,
   deskHttp,
+  readers,
   memory,
   kill,
   cost,
