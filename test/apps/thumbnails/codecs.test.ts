@@ -4,13 +4,13 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { directly } from './support/direct.js'
 import { look } from './support/look.js'
 import { image, video } from './support/media.js'
 import { startS3 } from './support/s3.js'
-import { openWorker, type TestWorker } from './support/worker.js'
 
 interface Place {
-  readonly worker: TestWorker
+  readonly worker: ReturnType<typeof directly>
   put(key: string, bytes: Uint8Array): Promise<void>
   get(key: string): Promise<Buffer>
 }
@@ -18,13 +18,13 @@ interface Place {
 const PLACES: Record<string, () => Promise<Place>> = {
   async S3() {
     const s3 = await startS3()
-    return { worker: await openWorker(s3.env), put: s3.put, get: s3.get }
+    return { worker: directly(s3.env), put: s3.put, get: s3.get }
   },
   async 'a folder'() {
     const folder = await mkdtemp(join(tmpdir(), 'redrive-folder-'))
     afterAll(() => rm(folder, { recursive: true, force: true }))
     return {
-      worker: await openWorker({ MEDIA_DIR: folder }),
+      worker: directly({ MEDIA_DIR: folder }),
       put: (key, bytes) => writeFile(join(folder, key), bytes),
       get: key => readFile(join(folder, key)),
     }
@@ -59,7 +59,7 @@ describe.each(Object.keys(PLACES))('from %s', place => {
     const seen = await Promise.all(
       names.map(async name => {
         await at.put(name, await (VIDEOS[name] as () => Promise<Buffer>)())
-        const result = await at.worker.made(name, { at: 2.2, width: 80 })
+        const result = await at.worker.attempt(name, { at: 2.2, width: 80 }).ended
         const thumbnail = await look(await at.get(result.thumbnail_key))
         return [name, thumbnail.format, thumbnail.width, thumbnail.height, thumbnail.at(0.5, 0.5)].join(' ')
       }),
@@ -72,7 +72,7 @@ describe.each(Object.keys(PLACES))('from %s', place => {
     const seen = await Promise.all(
       endings.map(async ending => {
         await at.put(`picture.${ending}`, await image(ending))
-        const result = await at.worker.made(`picture.${ending}`, { width: 100, format: 'webp' })
+        const result = await at.worker.attempt(`picture.${ending}`, { width: 100, format: 'webp' }).ended
         const thumbnail = await look(await at.get(result.thumbnail_key))
         expect(result).toMatchObject({ width: 100, height: 75, bytes: expect.any(Number) })
         return [

@@ -9,7 +9,8 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { HEAD_BYTES, type Storage } from '../../../apps/thumbnails/storage.js'
 import { FolderStorage } from '../../../apps/thumbnails/storages/folder.js'
 import { type S3Settings, S3Storage } from '../../../apps/thumbnails/storages/s3.js'
-import { classify } from '../../../src/index.js'
+import { createThumbnailApp } from '../../../apps/thumbnails/thumbnail-app.js'
+import { classify, type Redrive } from '../../../src/index.js'
 import { gate } from '../../support/gate.js'
 import { directly } from './support/direct.js'
 import { look } from './support/look.js'
@@ -129,6 +130,19 @@ describe('S3', () => {
     expect(failure).not.toContain('very-secret-words')
     const impostor = s3Storage({ credentials: { accessKeyId: 'S3RVER', secretAccessKey: 'wrong' } })
     expect(await kindOf(impostor.open('any', never))).toMatch('authentication: ')
+  })
+
+  test('a bucket that is not there stops the start; one that is away does not', async () => {
+    const log = { debug() {}, info() {}, warn() {}, error() {} }
+    // It is not asked for anything before storage was looked at.
+    const redrive = {} as Redrive
+    const start = (change: Record<string, string>) => {
+      const env = { PATH: process.env.PATH ?? '', ...s3.env, ...change }
+      return createThumbnailApp(env).setup({ redrive, env, log })
+    }
+    await expect(start({ S3_BUCKET: 'nowhere' })).rejects.toThrow('There is no bucket s3://nowhere')
+    const putAway = await start({ S3_ENDPOINT: 'http://127.0.0.1:1' })
+    await putAway()
   })
 
   test('an abort ends a read with its own reason', async () => {
