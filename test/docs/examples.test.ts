@@ -34,6 +34,7 @@ const tsconfig = () => ({
       'redrive/http': [join(ROOT, 'src/http/index.ts')],
       'redrive/metrics': [join(ROOT, 'src/telemetry/index.ts')],
       'redrive/testing': [join(ROOT, 'src/testing/index.ts')],
+      'redrive/transports/redis': [join(ROOT, 'src/redis.ts')],
     },
     typeRoots: [join(ROOT, 'node_modules/@types')],
     noUnusedLocals: false,
