@@ -42,11 +42,13 @@ export interface RedisScene {
 }
 
 /** A scene of its own; it closes itself when the running test is done, unless `keep`. */
-export async function redisScene(options: { url?: string; keep?: boolean } = {}): Promise<RedisScene> {
+export async function redisScene(
+  options: { url?: string; tls?: { ca: string }; keep?: boolean } = {},
+): Promise<RedisScene> {
   const url = options.url ?? (await redisUrl())
   prefixes += 1
   const prefix = `redrive-test:${process.pid}-${Date.now()}-${prefixes}:`
-  const raw = new Redis(url, { protocol: 2, retryStrategy: times => Math.min(times * 50, 500) })
+  const raw = new Redis(url, { ...secure(options.tls), protocol: 2, retryStrategy: times => Math.min(times * 50, 500) })
   raw.on('error', () => {})
   const errors: unknown[] = []
   const brokers: Broker[] = []
@@ -70,6 +72,8 @@ export async function redisScene(options: { url?: string; keep?: boolean } = {})
     close,
   }
 }
+
+const secure = (tls: { ca: string } | undefined) => (tls ? { tls } : {})
 
 export async function removeKeys(raw: Redis, pattern: string): Promise<void> {
   for (let cursor = '0'; ; ) {
@@ -139,15 +143,25 @@ export interface PrivateRedis {
 export const isInstalled = (program: string): boolean => spawnSync(program, ['--version']).status === 0
 
 /** A server of the test's own, on a free port and in a folder of its own, that writes every change to disk at once. */
-export async function privateRedis(program = 'redis-server', settings: readonly string[] = []): Promise<PrivateRedis> {
+export async function privateRedis(
+  program = 'redis-server',
+  settings: readonly string[] = [],
+  access: { tls?: boolean; user?: string; ca?: string } = {},
+): Promise<PrivateRedis> {
   const folder = await mkdtemp(join(tmpdir(), 'redrive-redis-'))
   const port = await freePort()
-  const url = `redis://127.0.0.1:${port}`
+  const { user, ca } = access
+  const url = `${access.tls ? 'rediss' : 'redis'}://${user ? `${user}@` : ''}127.0.0.1:${port}`
+  const ports = access.tls ? ['--port', '0', '--tls-port', `${port}`] : ['--port', `${port}`]
   let server: ChildProcess | undefined
   const start = async () => {
     const durable = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', '', '--dir', folder]
-    server = spawn(program, ['--port', `${port}`, '--bind', '127.0.0.1', ...durable, ...settings], { stdio: 'ignore' })
-    const client = new Redis(url, { retryStrategy: () => 50, maxRetriesPerRequest: null })
+    server = spawn(program, [...ports, '--bind', '127.0.0.1', ...durable, ...settings], { stdio: 'ignore' })
+    const client = new Redis(url, {
+      ...secure(ca ? { ca } : undefined),
+      retryStrategy: () => 50,
+      maxRetriesPerRequest: null,
+    })
     client.on('error', () => {})
     await until(`${program} answers`, async () => (await client.ping().catch(() => '')) === 'PONG', 30_000)
     client.disconnect()

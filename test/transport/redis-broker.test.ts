@@ -1,5 +1,6 @@
 // Redis as a carrier, on a real Redis: what is published arrives once and in line, stays in hand while its holder lives,
 // and goes to another when that one gives it back or dies.
+import { inspect } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Delivery } from '../../src/transport/broker.js'
 import { openProxy } from '../support/proxy.js'
@@ -279,9 +280,11 @@ test('a Redis that was emptied is set up again, and what runs may end', async ()
 })
 
 test('away: publishing fails within its limit and says that nothing was taken', async () => {
-  const { broker } = await redisScene()
+  const { broker, errors } = await redisScene()
   const away = broker({ url: 'redis://:secret@127.0.0.1:1', timeoutMs: 200 })
   const failed = await away.publish([aMessage()]).catch(error => error)
+  expect(failed.message).toContain('ECONNREFUSED')
+  expect(inspect([failed, errors], { depth: 10 })).not.toContain('secret')
   expect(failed).toMatchObject({ code: 'BROKER_UNAVAILABLE', details: { broker: 'redis', taken: 'none' } })
   await expect(away.depth('mail')).rejects.toMatchObject({ code: 'BROKER_UNAVAILABLE' })
   expect(away.connected).toBe(false)

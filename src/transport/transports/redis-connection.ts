@@ -30,7 +30,8 @@ export class RedisConnection {
   readonly #options: ConnectionOptions
   readonly #client: Redis
   readonly #closed = new AbortController()
-  #waiting = new Set<() => void>()
+  readonly #waiting = new Set<() => void>()
+  #trouble: Error | undefined
 
   constructor(options: ConnectionOptions) {
     this.#options = options
@@ -49,12 +50,19 @@ export class RedisConnection {
       reconnectOnError: error => error.message.startsWith('READONLY'),
     })
     this.#client.on('error', error => {
-      if (!this.#closed.signal.aborted) options.onError(bare(error))
+      this.#trouble = bare(error)
+      if (!this.#closed.signal.aborted) options.onError(this.#trouble)
     })
     this.#client.on('ready', () => {
+      this.#trouble = undefined
       for (const wake of this.#waiting) wake()
       options.onUp?.()
     })
+  }
+
+  /** What was wrong when it was last tried in vain. */
+  get trouble(): Error | undefined {
+    return this.#trouble
   }
 
   get timeoutMs(): number {

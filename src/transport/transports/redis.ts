@@ -125,7 +125,9 @@ class RedisBroker implements Broker {
   }
 
   #away(taken: 'none' | 'unknown') {
-    return brokerUnavailable('redis', `is away: no connection within ${this.#options.timeoutMs} ms`, taken)
+    const { trouble } = this.#publishing
+    const why = trouble ? ` (${trouble.message})` : ''
+    return brokerUnavailable('redis', `is away: no connection within ${this.#options.timeoutMs} ms${why}`, taken)
   }
 
   #connect(what: string, onUp?: () => void): RedisConnection {
