@@ -40,19 +40,21 @@ export async function openDeskProcesses(address, audience) {
 
 class DeskProcess {
   #child = fork(CHILD, { env: { ...process.env, NODE_ENV: 'production' } })
-  #asked = 0
+  #nextId = 1
+  /** Never resolves. */
+  #ended = once(this.#child, 'exit').then(([code, signal]) => {
+    throw new Error(`the desk's process ended (${signal ?? code})`)
+  })
 
-  /** @param {string} command @param {object} asked @returns {Promise<any>} */
+  constructor() {
+    this.#ended.catch(() => {})
+  }
+
+  /** One at a time. @param {string} command @param {object} asked @returns {Promise<any>} */
   async ask(command, asked) {
-    this.#asked += 1
-    const id = this.#asked
     const answered = once(this.#child, 'message')
-    const ended = once(this.#child, 'exit').then(([code, signal]) => {
-      throw new Error(`the desk's process ended (${signal ?? code})`)
-    })
-    ended.catch(() => {})
-    this.#child.send({ id, command, asked })
-    const [{ answer, error }] = await Promise.race([answered, ended])
+    if (this.#child.connected) this.#child.send({ id: this.#nextId++, command, asked })
+    const [{ answer, error }] = await Promise.race([answered, this.#ended])
     if (error !== undefined) throw new Error(error)
     return answer
   }
