@@ -1,15 +1,13 @@
 // The providers of the demo fail as they say they do; the module for `redrive work` is one; and the program starts and ends.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { resourceGroups } from '../../../apps/providers/demo/resource-group.js'
 import { requestOf } from '../../../apps/providers/demo/run-demo.js'
 import { crashing, flaky, forbidden, mistaken, withQuota } from '../../../apps/providers/demo/troubled.js'
 import { providerRequest } from '../../../apps/providers/request.js'
+import { beforeFirst, freshDatabase } from '../../support/databases.js'
 import { openScene, type Scene } from './support/scene.js'
 
 const LONG = 120_000
@@ -17,8 +15,8 @@ const root = fileURLToPath(new URL('../../..', import.meta.url))
 
 describe('providers of the demo', { timeout: LONG }, () => {
   let scene: Scene
-  beforeAll(async () => {
-    scene = await openScene()
+  beforeFirst(async () => {
+    scene = await openScene({}, { kind: 'server' })
     const { registry } = scene.worker
     registry.register('Demo/Group', resourceGroups())
     registry.register('Demo/Flaky', flaky)
@@ -28,7 +26,7 @@ describe('providers of the demo', { timeout: LONG }, () => {
     )
     registry.register('Demo/Forbidden', forbidden)
     registry.register('Demo/Broken', { ...crashing, ...mistaken })
-  }, LONG)
+  })
   const ask = (resourceType: string, operation: string, request = {}) => ({
     provider: 'Demo',
     resourceType,
@@ -72,11 +70,10 @@ it('jobs.ts is a module for `redrive work`', async () => {
 })
 
 it('the program starts, says where it is, and ends at a signal', { timeout: LONG }, async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'redrive-providers-'))
-  const { DATABASE_URL: _, PGHOST: __, AMQP_URL: ___, REDRIVE_TOKENS: ____, ...rest } = process.env
+  const { url: database } = await freshDatabase('server', { migrated: false })
   const program = spawn(process.execPath, ['--import', 'tsx', 'apps/providers/main.ts', '--demo', '--port', '0'], {
     cwd: root,
-    env: { ...rest, REDRIVE_DATA: folder, LOG_LEVEL: 'error' },
+    env: { ...process.env, AMQP_URL: '', REDRIVE_TOKENS: '', DATABASE_URL: database, LOG_LEVEL: 'error' },
   })
   try {
     let said = ''
@@ -100,6 +97,5 @@ it('the program starts, says where it is, and ends at a signal', { timeout: LONG
     expect(await once(program, 'exit')).toEqual([0, null])
   } finally {
     program.kill('SIGKILL')
-    await rm(folder, { recursive: true, force: true })
   }
 })

@@ -56,6 +56,8 @@ it('jobs wait for their provider; a bad request shows in provider.jobs.dlq until
   const next = follow(redrive)
   const desk = app.desk(redrive)
   const raw = await rawRabbit(url)
+  // Looking at a queue that is not there would end the channel.
+  await raw.channel.assertQueue(mirror, { durable: true })
   const ask = async (path: string, method = 'GET') => {
     const answer = await fetch(station.url + path, { method, headers: { authorization: `Bearer ${TOKEN}` } })
     expect(answer.status, path).toBeLessThan(300)
@@ -85,7 +87,7 @@ it('jobs wait for their provider; a bad request shows in provider.jobs.dlq until
   // A request that cannot be is dead at once, and RabbitMQ itself shows it.
   const { id } = await desk.submit(create({ name: 'nowhere' }))
   expect(await next('job.dead', id)).toMatchObject({ attempt: 1, failure: { kind: 'validation' } })
-  await until('RabbitMQ shows it', async () => (await raw.depth(mirror).catch(() => 0)) === 1, LONG)
+  await until('RabbitMQ shows it', async () => (await raw.depth(mirror)) === 1, LONG)
   const shown = await raw.channel.get(mirror)
   if (!shown) throw new Error('The mirror is empty')
   expect(shown.properties.headers).toMatchObject({ 'redrive-id': id })

@@ -1,7 +1,8 @@
 // What happens without a person: rules are made once, wait for a provider, then call somebody; a person's changes stay.
-import { beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { DEFAULT_RULES, ensureRules, logEscalations } from '../../../apps/providers/triage-rules.js'
 import type { TriageRuleDraft } from '../../../src/index.js'
+import { beforeFirst } from '../../support/databases.js'
 import { openScene, type Scene, silentLog } from './support/scene.js'
 
 const logged: Record<string, unknown>[] = []
@@ -14,9 +15,9 @@ const logger = {
 /** For a machine that is busy with other things. */
 const LONG = 120_000
 let scene: Scene
-beforeAll(async () => {
-  scene = await openScene({}, { env: { MAX_RETRY_ATTEMPTS: '1' }, logger })
-}, LONG)
+beforeFirst(async () => {
+  scene = await openScene({}, { kind: 'server', env: { MAX_RETRY_ATTEMPTS: '1' }, logger })
+})
 const ask = (resourceType: string) => ({ provider: 'ITL.Test', resourceType, operation: 'get' })
 const failing = (message: string, status: number) => ({
   get: () => Promise.reject(Object.assign(new Error(message), { status })),
@@ -31,9 +32,9 @@ it('dead letters of a missing provider are retried after a wait; who is refused 
   scene.worker.registry.register('ITL.Test/Vault', failing('no role', 403))
   const late = await scene.died(ask('Late'))
   await scene.died(ask('Vault'))
+  scene.worker.registry.register('ITL.Test/Late', { get: () => 'here' })
   // The wait is a minute; a person may think otherwise.
   await triage.update('providers: not there yet', { action: { type: 'retry', afterMs: 0 } }, { actor: 'ada' })
-  scene.worker.registry.register('ITL.Test/Late', { get: () => 'here' })
   await triage.run()
   await scene.next('job.completed', late.id)
   expect(lines).toEqual(['A provider was refused: somebody has to grant it access, then resubmit'])

@@ -1,11 +1,11 @@
-// A provider worker in this process, on an embedded ledger, with short waits and a way to await the end of a job.
+// A provider worker in this process, on a ledger of its own, with short waits and a way to await the end of a job.
 import { afterAll } from 'vitest'
 import { createProviderApp } from '../../../../apps/providers/provider-app.js'
 import type { ProviderDesk } from '../../../../apps/providers/provider-desk.js'
 import type { ProviderWorker } from '../../../../apps/providers/provider-worker.js'
 import type { ProviderRequest } from '../../../../apps/providers/request.js'
 import type { DeadLetter, Events, Redrive, RedriveOptions } from '../../../../src/index.js'
-import { openLibrary } from '../../../support/library.js'
+import { type LibraryKind, openLibrary } from '../../../support/library.js'
 
 export const silentLog = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -29,10 +29,10 @@ afterAll(async () => {
 
 export async function openScene(
   env: Readonly<Record<string, string>> = {},
-  options: RedriveOptions = {},
+  { kind = 'memory', ...options }: RedriveOptions & { readonly kind?: LibraryKind } = {},
 ): Promise<Scene> {
   const app = createProviderApp({ ...QUICK, ...env })
-  const { redrive } = await openLibrary('memory', options)
+  const { redrive } = await openLibrary(kind, options)
   endings.push(await app.setup({ redrive, env, log: silentLog }))
   const next = follow(redrive)
   const desk = app.desk(redrive)
