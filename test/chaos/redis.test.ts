@@ -3,10 +3,13 @@
 //
 // What was acknowledged is done or dead at the end, and nothing is left. A job runs again only where its worker was killed
 // or its handler threw: an entry of a stream stays in its holder's name when a connection breaks.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { PRIORITIES } from '../../src/transport/transports/redis-streams.js'
-import { freshDatabase } from '../support/databases.js'
+import { administer, freshDatabase } from '../support/databases.js'
 import { openProxy } from '../support/proxy.js'
 import { isInstalled, type PrivateRedis, privateRedis } from '../support/redis.js'
 import { until } from '../support/until.js'
@@ -38,7 +41,7 @@ test('everything breaks once while Redis carries the jobs', async context => {
   const [toRedis, toLedger] = await Promise.all([openProxy(server.url), openProxy(database)])
   onTestFinished(() => Promise.all([toRedis.close(), toLedger.close()]).then(() => {}))
   const carried = { prefix: PREFIX, claimAfterMs: CLAIM_AFTER_MS }
-  const producer = await Producer.open(database, { ...carried, url: server.url, timeoutMs: 2_000 })
+  const producer = await Producer.open(database, { redis: { ...carried, url: server.url, timeoutMs: 2_000 } })
   const settings = { database: toLedger.url, concurrency: 8, leaseMs: 5_000, pollMs: 200 }
   const fleet = new Fleet({ ...settings, redis: { ...carried, url: toRedis.url } })
   const [first, second] = await Promise.all([fleet.start(), fleet.start(), fleet.start()])
@@ -89,4 +92,52 @@ test('everything breaks once while Redis carries the jobs', async context => {
   const buried = entries.filter(({ id, state }) => state === 'dead' && producer.expected.get(id) === 'completed')
   expect(buried, 'dead although they should have been done').toEqual([])
   expect([...repeats(fleet)]).toEqual([])
+}, 180_000)
+
+const ENTRIES = 3_000
+const INBOX = fileURLToPath(new URL('./support/inbox-process.ts', import.meta.url))
+
+test('processes that empty a list are killed again and again: every entry is one job', async context => {
+  if (!server) return context.skip(`needs ${PROGRAM}: it is not installed here`)
+  const { url: database = '' } = await freshDatabase('server')
+  const raw = new Redis(server.url)
+  onTestFinished(() => raw.disconnect())
+  const list = 'chaos_list'
+  const config = JSON.stringify({ database, redis: server.url, list, claimAfterMs: 2_000 })
+  const children = new Set<ChildProcess>()
+  const start = () => {
+    const child = spawn(process.execPath, ['--import', 'tsx', INBOX, config], { stdio: ['pipe', 'ignore', 'inherit'] })
+    children.add(child)
+    return child
+  }
+  const kill = async (child: ChildProcess) => {
+    const gone = once(child, 'exit')
+    child.kill('SIGKILL')
+    await gone
+    children.delete(child)
+  }
+  onTestFinished(() => Promise.all([...children].map(kill)).then(() => {}))
+  const jobs = async () => {
+    const rows = await administer(database, "SELECT payload->>'n' AS n FROM redrive.job")
+    return (rows as { n: string }[]).map(({ n }) => Number(n))
+  }
+
+  start()
+  for (let round = 0; round < 5; round += 1) {
+    const child = start()
+    const before = (await jobs()).length
+    const some = Array.from({ length: ENTRIES / 5 }, (_, n) => JSON.stringify({ n: round * (ENTRIES / 5) + n }))
+    await raw.rpush(list, ...some)
+    await until('some of them are jobs', async () => (await jobs()).length > before, LONG_MS)
+    const [oldest] = children
+    await kill(round % 2 ? child : (oldest ?? child))
+  }
+  if (children.size === 0) start()
+  await until('all of them are jobs', async () => (await jobs()).length >= ENTRIES, LONG_MS)
+  const isEmpty = async () => {
+    const kept = await raw.keys(`redrive:inbox:${list}:*:*`)
+    return (await raw.llen(list)) === 0 && kept.length === 0
+  }
+  await until('nothing is left in Redis', isEmpty, LONG_MS)
+  expect((await jobs()).toSorted((a, b) => a - b)).toEqual(Array.from({ length: ENTRIES }, (_, n) => n))
 }, 180_000)

@@ -35,6 +35,7 @@ const tsconfig = () => ({
       'redrive/metrics': [join(ROOT, 'src/telemetry/index.ts')],
       'redrive/testing': [join(ROOT, 'src/testing/index.ts')],
       'redrive/transports/redis': [join(ROOT, 'src/redis.ts')],
+      'redrive/transports/rabbitmq': [join(ROOT, 'src/transport/transports/rabbitmq.ts')],
     },
     typeRoots: [join(ROOT, 'node_modules/@types')],
     noUnusedLocals: false,

@@ -63,7 +63,7 @@ describe('library.md', () => {
 test('settings.md lists every variable that is read', () => {
   const variables = (path: string) =>
     [...source(path).matchAll(/'([A-Z][A-Z_]{3,})'/g)].map(match => match[1] as string)
-  const read = new Set([...variables('src/settings.ts'), 'NO_COLOR', 'REDRIVE_TOKENS'])
+  const read = new Set([...variables('src/settings.ts'), 'NO_COLOR', 'REDRIVE_TOKENS', 'AMQP_URL', 'REDIS_URL'])
   expect(
     firstCells(readPage('docs/operations/settings.md'), '## Variables')
       .filter(name => !/^PG(?!HOST)/.test(name))

@@ -1,6 +1,7 @@
 // The jobs of the chaos tests. Their handlers are given by whoever runs them; who only enqueues needs none.
-import { defineJob, type Handler } from '../../../src/index.js'
+import { defineJob, type Handler, type RedriveOptions } from '../../../src/index.js'
 import { type RedisOptions, redis } from '../../../src/redis.js'
+import { type RabbitmqOptions, rabbitmq } from '../../../src/transport/transports/rabbitmq.js'
 
 export interface Payloads {
   /** Takes a while and ends as told: `flaky` fails on its first attempt. */
@@ -31,6 +32,16 @@ export const defineJobs = (handlers?: Handlers) => {
   }
 }
 
-/** What `openRedrive` is told so that Redis carries them. */
-export const carriedBy = (options: RedisOptions) =>
-  ({ transports: { redis: redis(options) }, queues: { [QUEUE]: { transport: 'redis' } } }) as const
+export interface Carrying {
+  readonly redis?: RedisOptions | undefined
+  readonly rabbitmq?: RabbitmqOptions | undefined
+}
+
+/** What `openRedrive` is told so that a broker carries them. */
+export function carriedBy(carrying: Carrying): Pick<RedriveOptions, 'transports' | 'queues'> {
+  if (carrying.redis) {
+    return { transports: { redis: redis(carrying.redis) }, queues: { [QUEUE]: { transport: 'redis' } } }
+  }
+  if (!carrying.rabbitmq) return {}
+  return { transports: { rabbitmq: rabbitmq(carrying.rabbitmq) }, queues: { [QUEUE]: { transport: 'rabbitmq' } } }
+}

@@ -1,9 +1,8 @@
 // Whoever enqueues in a chaos test: a Redrive in the test's own process, which keeps account of what was acknowledged.
 import { afterEach } from 'vitest'
 import { openRedrive, type Redrive } from '../../../src/index.js'
-import type { RedisOptions } from '../../../src/redis.js'
 import type { Fleet } from './fleet.js'
-import { carriedBy, defineJobs, type Payloads } from './jobs.js'
+import { type Carrying, carriedBy, defineJobs, type Payloads } from './jobs.js'
 
 const jobs = defineJobs()
 const open = new Set<Redrive>()
@@ -27,9 +26,8 @@ export class Producer {
   }
 
   /** Makes the schema, too. */
-  static async open(database: string, redis?: RedisOptions): Promise<Producer> {
-    const carried = redis && carriedBy(redis)
-    return new Producer(await openRedrive({ database, env: { LOG_LEVEL: 'silent' }, ...carried }))
+  static async open(database: string, carrying: Carrying = {}): Promise<Producer> {
+    return new Producer(await openRedrive({ database, env: { LOG_LEVEL: 'silent' }, ...carriedBy(carrying) }))
   }
 
   async enqueue<Name extends keyof Payloads>(name: Name, ...payloads: Payloads[Name][]): Promise<string[]> {

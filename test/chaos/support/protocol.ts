@@ -2,6 +2,7 @@
 // for each thing that happened, written before anything else can happen. What it told survives its death.
 import type { Decision, OutcomeType } from '../../../src/index.js'
 import type { RedisOptions } from '../../../src/redis.js'
+import type { RabbitmqOptions } from '../../../src/transport/transports/rabbitmq.js'
 
 export interface ChildConfig {
   readonly name: string
@@ -17,8 +18,9 @@ export interface ChildConfig {
   readonly working?: boolean
   /** Enqueues all the time, and tells what was acknowledged. */
   readonly enqueuing?: boolean
-  /** Redis carries the jobs. */
+  /** Redis carries the jobs, or RabbitMQ does. */
   readonly redis?: RedisOptions
+  readonly rabbitmq?: RabbitmqOptions
 }
 
 /** `open`: lets gates through, those of the ids or all. */

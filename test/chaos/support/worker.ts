@@ -77,7 +77,7 @@ const redrive = await openRedrive({
   ...(config.database !== undefined && { database: config.database }),
   ...(config.folder !== undefined && { dataDir: config.folder }),
   ...(config.pollMs !== undefined && { pollMs: config.pollMs }),
-  ...(config.redis && carriedBy(config.redis)),
+  ...carriedBy(config),
   leaseMs: config.leaseMs,
   name: config.name,
   env: { LOG_LEVEL: 'silent' },
