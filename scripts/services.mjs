@@ -54,13 +54,6 @@ export const services = [
       return program === undefined ? undefined : startTemporaryRedis(program)
     },
   },
-  {
-    name: 'S3',
-    variable: 'REDRIVE_TEST_S3',
-    defaultAddress: 'http://127.0.0.1:9000',
-    needed: false,
-    refusal: refusalOfPort,
-  },
 ]
 
 /**

@@ -44,7 +44,7 @@ export function thumbnailJob(open: () => Promise<ThumbnailParts>, decoders: numb
     schema: thumbnailPayload,
     timeoutMs: TIMEOUT_MS,
     concurrency: decoders * JOBS_A_DECODER,
-    handler: async ({ input_key, params }, { job, signal, progress }) => {
+    handler: async ({ input_key, params }, { job, signal, progress, log }) => {
       const startedAt = performance.now()
       const parts = await open()
       const { storage } = parts
@@ -60,6 +60,7 @@ export function thumbnailJob(open: () => Promise<ThumbnailParts>, decoders: numb
         await storage.write(thumbnail_key, thumbnail.data, { contentType: CONTENT_TYPES[params.format], signal })
         const { width, height, data } = thumbnail
         const duration_ms = Math.round(performance.now() - startedAt)
+        log.info('made a thumbnail', { input_key, thumbnail_key, duration_ms })
         return { thumbnail_key, width, height, bytes: data.length, duration_ms }
       } finally {
         report.end()

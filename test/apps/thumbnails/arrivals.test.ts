@@ -50,7 +50,6 @@ test('the HTTP API', { timeout: 60_000 }, async () => {
   const { fetch } = createHttp(worker.redrive, { tokens: TOKENS, env: {} })
   const body = {
     name: 'thumbnail',
-    queue: 'thumbnails',
     payload: { input_key: 'from-http.png', params: { height: 30 } },
   }
   const answer = await askOf(fetch, 'POST /jobs', { body })
