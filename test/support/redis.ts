@@ -172,7 +172,11 @@ export async function privateRedis(
     server.kill('SIGKILL')
     await gone
   }
-  await start()
+  await start().catch(async error => {
+    await kill()
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  })
   return {
     url,
     kill,
