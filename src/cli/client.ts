@@ -11,7 +11,6 @@ export interface ClientOptions {
   readonly clock: Clock
   /** Ctrl-C. */
   readonly signal: AbortSignal
-  readonly fetch?: typeof fetch
 }
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
@@ -33,10 +32,6 @@ export class Client {
 
   constructor(options: ClientOptions) {
     this.#options = options
-  }
-
-  get url(): string {
-    return this.#options.url
   }
 
   get<T>(path: string, query: Query = {}): Promise<T> {
@@ -67,7 +62,7 @@ export class Client {
     const limit = new AbortController()
     const timer = clock.timer(TIMEOUT_MS, () => limit.abort())
     try {
-      const response = await (this.#options.fetch ?? fetch)(`${url}${BASE}${path}`, {
+      const response = await fetch(`${url}${BASE}${path}`, {
         method,
         headers: {
           accept: 'application/json',
@@ -106,9 +101,9 @@ function refusal(response: Response, text: string, url: string): CliError {
   try {
     problem = (JSON.parse(text) ?? {}) as Problem
   } catch {}
-  const { code, detail, issues = [], requestId } = problem
-  if (code === undefined || detail === undefined) return strange(response, url)
-  const fields = issues.map(({ field, message }) => `${field} ${message}`).join('; ')
+  const { code, detail, issues, requestId } = problem
+  if (typeof code !== 'string' || typeof detail !== 'string') return strange(response, url)
+  const fields = (Array.isArray(issues) ? issues : []).map(({ field, message }) => `${field} ${message}`).join('; ')
   const id = response.status >= 500 && requestId !== undefined ? ` (request ${requestId})` : ''
   return new CliError(`${detail}${fields && `: ${fields}`}${id}`, {
     exit: exitOfStatus(response.status),
