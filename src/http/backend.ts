@@ -12,11 +12,13 @@ import type { JobSearch } from '../operator/job-search.js'
 import type { Jobs } from '../operator/jobs.js'
 import type { Policies } from '../operator/policies.js'
 import type { Queues } from '../operator/queues.js'
+import type { RateLimits } from '../operator/rate-limits.js'
 import type { RecoveryRun, RecoveryStatistics } from '../operator/recovery.js'
 import type { Requests } from '../operator/requests.js'
 import type { Services } from '../operator/services.js'
 import type { StatisticsDesk } from '../operator/statistics.js'
 import type { Tokens } from '../operator/tokens.js'
+import type { Triage } from '../operator/triage.js'
 import type { Workers } from '../operator/workers.js'
 
 export interface NamedJobOptions {
@@ -40,6 +42,8 @@ export interface Backend {
     readonly findJobs: JobSearch
     readonly services: Services
     readonly failureReasons: StatisticsDesk['failureReasons']
+    readonly rateLimits: RateLimits
+    readonly triage: Triage
     readonly workers: Workers
     readonly audit: Audit
     readonly tokens: Tokens

@@ -3,6 +3,8 @@ import { cancelJob } from './handlers/cancel-job.js'
 import { cleanQueue } from './handlers/clean-queue.js'
 import { createToken } from './handlers/create-token.js'
 import { deletePolicy } from './handlers/delete-policy.js'
+import { deleteRateLimit } from './handlers/delete-rate-limit.js'
+import { deleteTriageRule } from './handlers/delete-triage-rule.js'
 import { enqueueJob } from './handlers/enqueue-job.js'
 import { explainJob } from './handlers/explain-job.js'
 import { getAlive } from './handlers/get-alive.js'
@@ -23,14 +25,19 @@ import { listDeadLetters } from './handlers/list-dead-letters.js'
 import { listGroups } from './handlers/list-groups.js'
 import { listJobs } from './handlers/list-jobs.js'
 import { listQueues } from './handlers/list-queues.js'
+import { listRateLimitSettings } from './handlers/list-rate-limit-settings.js'
+import { listRateLimits } from './handlers/list-rate-limits.js'
 import { listServices } from './handlers/list-services.js'
 import { listTokens } from './handlers/list-tokens.js'
+import { listTriageRules } from './handlers/list-triage-rules.js'
 import { listWorkers } from './handlers/list-workers.js'
 import { markFailed } from './handlers/mark-failed.js'
 import { patchGroup } from './handlers/patch-group.js'
 import { pauseQueue } from './handlers/pause-queue.js'
 import { putNotes } from './handlers/put-notes.js'
 import { putPolicy } from './handlers/put-policy.js'
+import { putRateLimit } from './handlers/put-rate-limit.js'
+import { putTriageRule } from './handlers/put-triage-rule.js'
 import { getQueueStats } from './handlers/queue-stats.js'
 import { releaseService } from './handlers/release-service.js'
 import { resumeQueue } from './handlers/resume-queue.js'
@@ -38,6 +45,7 @@ import { retryDeadLetter } from './handlers/retry-dead-letter.js'
 import { retryDeadLetters } from './handlers/retry-dead-letters.js'
 import { retryJob } from './handlers/retry-job.js'
 import { revokeToken } from './handlers/revoke-token.js'
+import { runTriageRules } from './handlers/run-triage-rules.js'
 import { streamEvents } from './handlers/stream-events.js'
 import { triggerRecovery } from './handlers/trigger-recovery.js'
 import { type Route, route } from './route.js'
@@ -47,7 +55,9 @@ import * as desk from './schemas/desk.js'
 import * as groups from './schemas/group.js'
 import * as jobs from './schemas/job.js'
 import * as queues from './schemas/queue.js'
+import * as rates from './schemas/rate-limit.js'
 import * as services from './schemas/service.js'
+import * as triage from './schemas/triage.js'
 
 export const BASE = '/api/queue-admin'
 
@@ -317,6 +327,82 @@ export const ROUTES: readonly Route[] = [
     response: services.service,
     errors: ['VERSION_CONFLICT'],
     handle: releaseService,
+  }),
+
+  route('get', '/triage-rules', {
+    scope: 'read',
+    tag: 'triage',
+    summary: 'Rules about dead letters, in the order in which they are asked',
+    response: triage.triageRuleList,
+    handle: listTriageRules,
+  }),
+  route('put', '/triage-rules/:name', {
+    scope: 'admin',
+    tag: 'triage',
+    summary: 'Makes a rule, or changes the one of this name: what is left out stays as it is',
+    params: triage.byRule,
+    body: triage.triageRuleBody,
+    bodyRequired: true,
+    response: triage.triageRule,
+    statuses: [200, 201],
+    versioned: true,
+    errors: ['NOT_FOUND', 'VERSION_CONFLICT'],
+    handle: putTriageRule,
+  }),
+  route('delete', '/triage-rules/:name', {
+    scope: 'admin',
+    tag: 'triage',
+    summary: 'Takes a rule away; what it did stays done',
+    params: triage.byRule,
+    body: because,
+    response: triage.triageRuleList,
+    versioned: true,
+    errors: ['NOT_FOUND', 'VERSION_CONFLICT'],
+    handle: deleteTriageRule,
+  }),
+  route('post', '/triage-rules/run', {
+    scope: 'operate',
+    tag: 'triage',
+    summary: 'Runs the rules now; with `dryRun`, only says what they would do',
+    body: triage.triageRunBody,
+    response: triage.triageRun,
+    errors: ['NOT_FOUND'],
+    handle: runTriageRules,
+  }),
+
+  route('get', '/rate-limits', {
+    scope: 'read',
+    tag: 'rate limits',
+    summary: 'Limits and keys that were used lately, with what is held for them',
+    query: rates.rateLimitQuery,
+    response: rates.rateLimitList,
+    handle: listRateLimits,
+  }),
+  route('get', '/rate-limit-settings', {
+    scope: 'read',
+    tag: 'rate limits',
+    summary: 'What was set at run time',
+    response: rates.rateLimitSettings,
+    handle: listRateLimitSettings,
+  }),
+  route('put', '/rate-limit-settings/:name', {
+    scope: 'admin',
+    tag: 'rate limits',
+    summary: 'Beats what the code says of a limit, for all its keys or for one; the fleet follows at once',
+    params: rates.byRateLimit,
+    body: rates.rateLimitBody,
+    bodyRequired: true,
+    response: rates.rateLimitSettings,
+    handle: putRateLimit,
+  }),
+  route('delete', '/rate-limit-settings/:name', {
+    scope: 'admin',
+    tag: 'rate limits',
+    summary: 'What the code says holds again',
+    params: rates.byRateLimit,
+    body: rates.rateLimitKey,
+    response: rates.rateLimitSettings,
+    handle: deleteRateLimit,
   }),
 
   route('get', '/workers', {

@@ -81,7 +81,7 @@ it('every code has an HTTP status', () => {
 })
 
 describe('every route answers as it says', () => {
-  it('when it does what it was asked', async () => {
+  it('when it does what it was asked', { timeout: 180_000 }, async () => {
     const id = await aDeadLetter(desk, 'described', { message: 'described' })
     const second = await aDeadLetter(desk, 'described', { message: 'described again' })
     const third = await aDeadLetter(desk, 'described', { message: 'once more' })
@@ -107,6 +107,11 @@ describe('every route answers as it says', () => {
         params: { id: fingerprint },
         body: { status: 'resolved', notes: 'fixed', assignee: 'ada' },
       },
+      'put /triage-rules/:name': {
+        body: { match: { kind: 'permanent' }, action: { type: 'assign', to: 'ada' }, enabled: false },
+      },
+      'post /triage-rules/run': { body: { dryRun: true } },
+      'put /rate-limit-settings/:name': { body: { limit: 5, intervalMs: 1_000 } },
       'get /workers': { query: '?ended=true' },
       'post /tokens': { body: { name: 'described-service', scopes: ['read'] } },
     }
@@ -123,7 +128,7 @@ describe('every route answers as it says', () => {
     expect(seen.size).toBe(allRoutes('').length)
   })
 
-  it('and when it does not', async () => {
+  it('and when it does not', { timeout: 180_000 }, async () => {
     const nobody: Record<string, string> = {
       id: '00000000-0000-7000-8000-000000000000',
       queue: 'nobody',

@@ -1,0 +1,29 @@
+import type { z } from '@hono/zod-openapi'
+import type { Call } from '../route.js'
+import type { triageRunBody } from '../schemas/triage.js'
+import { without } from '../without.js'
+
+/** What rules do is in the audit under their names; that somebody ran them is under theirs. */
+export async function runTriageRules({
+  body,
+  backend,
+  acting,
+}: Call<unknown, unknown, z.output<typeof triageRunBody>>) {
+  const { triage, audit } = backend.operator
+  const { dryRun, rule } = body
+  const run = await triage.run(without({ dryRun, rule }))
+  if (!run.dryRun) {
+    const acted = run.rules.reduce((sum, outcome) => sum + outcome.acted, 0)
+    const { actor = '', reason } = acting
+    const why = reason === undefined ? {} : { reason }
+    await audit.write({
+      actor,
+      action: 'run triage',
+      targetType: 'triage_rule',
+      target: 'all',
+      after: { acted },
+      ...why,
+    })
+  }
+  return run
+}
