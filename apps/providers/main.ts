@@ -1,8 +1,8 @@
 // `npm run providers [-- --demo] [modules…]`: the provider worker until Ctrl-C. The first signal lets running operations finish,
 // the second ends it at once.
 import { parseArgs } from 'node:util'
-import { pino } from 'pino'
 import { runDemo } from './demo/run-demo.js'
+import { openLog } from './log.js'
 import { openStation, type Station } from './station.js'
 
 const USAGE = `usage: npm run providers -- [--demo] [--port N] [--host ADDRESS] [provider modules…]
@@ -11,7 +11,8 @@ A provider module exports by default a function (registry, { log }) that registe
 Settings: apps/providers/README.md`
 
 const EXIT = { ok: 0, error: 1, usage: 2, interrupted: 130 } as const
-const LEVELS = ['debug', 'info', 'warn', 'error', 'silent']
+/** npm and a closing terminal repeat a signal: what comes right after the first is not a second wish. */
+const SAME_SIGNAL_MS = 250
 const DEMO_RECOVERY_SECONDS = '10'
 
 process.exitCode = await main(process.argv.slice(2))
@@ -78,19 +79,17 @@ async function run({ demo, host, port, modules }: Asked, stop: AbortSignal): Pro
     ...(demo && { RECOVERY_INTERVAL_SECONDS: DEMO_RECOVERY_SECONDS }),
     ...process.env,
   }
-  // A level that is none is said by Redrive, in its own words.
-  const level = LEVELS.includes(env.LOG_LEVEL) ? env.LOG_LEVEL : 'info'
-  const logger = pino({ level }, pino.destination({ fd: 2, sync: true }))
+  const log = openLog(env.LOG_LEVEL)
   const station = await openStation({
     env,
-    logger,
+    log,
     modules,
     ...(host !== undefined && { host }),
     ...(port !== undefined && { port }),
   })
   let endDemo: (() => void) | undefined
   try {
-    if (demo) endDemo = await runDemo(station.app, station.redrive, station.log)
+    if (demo) endDemo = await runDemo(station.app, station.redrive, log)
     process.stdout.write(greeting(station))
     await aborted(stop)
   } finally {
@@ -117,8 +116,10 @@ function greeting({ url, token, app }: Station): string {
 
 function stopSignal(): AbortSignal {
   const stop = new AbortController()
+  let askedAt = 0
   process.on('SIGINT', () => {
-    if (stop.signal.aborted) process.exit(EXIT.interrupted)
+    if (stop.signal.aborted && performance.now() - askedAt > SAME_SIGNAL_MS) process.exit(EXIT.interrupted)
+    askedAt = performance.now()
     stop.abort()
   })
   process.on('SIGTERM', () => stop.abort())

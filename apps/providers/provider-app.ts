@@ -1,5 +1,5 @@
 // The provider worker put together from the environment: the job, its desk, and what has to be there while it runs.
-import type { Log, Redrive } from 'redrive'
+import type { Log, Redrive, Rule } from 'redrive'
 import { ProviderDesk } from './provider-desk.js'
 import { loadProviders } from './provider-modules.js'
 import { ProviderWorker } from './provider-worker.js'
@@ -22,11 +22,24 @@ export interface ProviderApp {
   desk(redrive: Redrive): ProviderDesk
 }
 
-/** `Worker`: a class of your own, for a classification of your own. */
-export function createProviderApp(env: Environment, Worker: typeof ProviderWorker = ProviderWorker): ProviderApp {
+export interface ProviderAppOptions {
+  /** What kind of failure an error is, before Redrive judges. */
+  readonly rules?: readonly Rule[]
+  /** A class of your own, with a `classify` of your own. */
+  readonly Worker?: typeof ProviderWorker
+}
+
+export function createProviderApp(env: Environment, options: ProviderAppOptions = {}): ProviderApp {
+  const { rules = [], Worker = ProviderWorker } = options
   const settings = readSettings(env)
   const { retryDelays, attemptsByOperation, timeoutMs, rabbitmq } = settings
-  const worker = new Worker({ retryDelays, attemptsByOperation, timeoutMs, ...(rabbitmq && { transport: 'rabbitmq' }) })
+  const worker = new Worker({
+    retryDelays,
+    attemptsByOperation,
+    timeoutMs,
+    rules,
+    ...(rabbitmq && { transport: 'rabbitmq' }),
+  })
   return {
     settings,
     worker,

@@ -1,6 +1,5 @@
 // The provider worker as a process of its own: ledger, carrier, worker and HTTP, opened in this order and closed in the other.
-import type { Log, Logger, Redrive } from 'redrive'
-import { openRedrive } from 'redrive'
+import { isRedriveError, type Log, type Logger, openRedrive, type Redrive } from 'redrive'
 import { createHttp, serve } from 'redrive/http'
 import { transportsOf } from './carrier.js'
 import { createProviderApp, type ProviderApp } from './provider-app.js'
@@ -8,7 +7,9 @@ import type { Environment } from './settings.js'
 
 export interface StationOptions {
   readonly env: Environment
-  readonly logger: Logger
+  readonly log: Log
+  /** The library's own, where it is not said. */
+  readonly logger?: Logger
   /** Provider modules, beside those of PROVIDER_MODULES. */
   readonly modules?: readonly string[]
   readonly port?: number
@@ -18,7 +19,6 @@ export interface StationOptions {
 export interface Station {
   readonly app: ProviderApp
   readonly redrive: Redrive
-  readonly log: Log
   /** `http://127.0.0.1:3000` */
   readonly url: string
   /** Made at a first start that finds none; told this once. */
@@ -26,21 +26,30 @@ export interface Station {
   close(): Promise<void>
 }
 
-export async function openStation({ env, logger, modules = [], port, host }: StationOptions): Promise<Station> {
+export async function openStation(options: StationOptions): Promise<Station> {
+  const { env, log, logger, modules = [], port, host } = options
   const app = createProviderApp({ ...env, PROVIDER_MODULES: [env.PROVIDER_MODULES ?? '', ...modules].join(',') })
   const database = env.DATABASE_URL || (env.PGHOST ? 'postgres:///' : undefined)
   const redrive = await openRedrive({
     env,
-    logger,
+    ...(logger && { logger }),
     transports: await transportsOf(app.settings),
     ...(database !== undefined && { database }),
   })
   const endings: (() => void | Promise<void>)[] = [() => redrive.close()]
   const close = async () => {
-    for (const end of endings.splice(0).reverse()) await end()
+    // All of them, whatever one says: the ledger's is the last.
+    const failed: unknown[] = []
+    for (const end of endings.splice(0).reverse()) {
+      try {
+        await end()
+      } catch (error) {
+        failed.push(error)
+      }
+    }
+    if (failed.length > 0) throw failed[0]
   }
   try {
-    const log = logOf(logger)
     endings.push(await app.setup({ redrive, env, log }))
     const http = createHttp(redrive, { env })
     const worker = redrive.work([app.providerOperation], { concurrency: app.settings.concurrency })
@@ -48,23 +57,20 @@ export async function openStation({ env, logger, modules = [], port, host }: Sta
     await worker.ready
     const served = await serve(http, { ...(port !== undefined && { port }), ...(host !== undefined && { host }) })
     endings.push(() => served.close())
-    return { app, redrive, log, url: served.url, token: await firstToken(redrive, env), close }
+    return { app, redrive, url: served.url, token: await firstToken(redrive, env), close }
   } catch (error) {
-    await close()
+    await close().catch(() => {}) // why it did not start is what is to be said
     throw error
   }
 }
 
 async function firstToken({ operator }: Redrive, env: Environment): Promise<string | undefined> {
   if (env.REDRIVE_TOKENS || (await operator.tokens.list()).length > 0) return undefined
-  return (await operator.tokens.create('first', ['admin', 'payload'], { actor: 'provider worker' })).secret
-}
-
-/** A logger as handlers have it: words first. */
-function logOf(logger: Logger): Log {
-  const at =
-    (level: keyof Logger) =>
-    (message: string, fields: Record<string, unknown> = {}) =>
-      logger[level](fields, message)
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  try {
+    return (await operator.tokens.create('first', ['admin', 'payload'], { actor: 'provider worker' })).secret
+  } catch (error) {
+    // Another process was faster; it has shown its own.
+    if (isRedriveError(error, 'TOKEN_EXISTS')) return undefined
+    throw error
+  }
 }

@@ -1,6 +1,6 @@
 // What happens to dead letters of provider jobs without a person: made at the start where they are missing, run by
 // recovery on its schedule. From then on they belong to the people: what they changed or switched off stays so.
-import { isRedriveError, type Log, type Redrive, type TriageRuleDraft } from 'redrive'
+import type { Log, Redrive, TriageRuleDraft } from 'redrive'
 import { QUEUE } from './operation-job.js'
 
 const PREFIX = 'providers: '
@@ -40,7 +40,7 @@ export async function ensureRules(redrive: Redrive, rules: readonly TriageRuleDr
       await triage.create(rule, { actor: 'provider worker' })
     } catch (error) {
       // Another worker that starts at the same time was faster.
-      if (!(isRedriveError(error, 'SETTING_INVALID') && (await known()).has(rule.name))) throw error
+      if (!(await known()).has(rule.name)) throw error
     }
   }
 }
@@ -50,7 +50,6 @@ export function logEscalations(redrive: Redrive, log: Log): () => void {
   return redrive.on('triage.escalated', ({ rule, message, letters }) => {
     const ours = letters.filter(({ queue }) => queue === QUEUE)
     if (ours.length === 0) return
-    const [first] = ours
-    log.error(message, { rule, letters: ours.length, first: first?.id, error: first?.error })
+    log.error(message, { rule, letters: ours.length, first: ours[0]?.id, group: ours[0]?.group })
   })
 }

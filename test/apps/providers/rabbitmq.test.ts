@@ -7,7 +7,7 @@ import { freshDatabase } from '../../support/databases.js'
 import { cleanQueues, freshPrefix, rabbitmqUrl, rawRabbit } from '../../support/rabbitmq.js'
 import { silent } from '../../support/runtime.js'
 import { until } from '../../support/until.js'
-import { follow } from './support/scene.js'
+import { follow, silentLog } from './support/scene.js'
 
 const LONG = 120_000
 const TOKEN = 'scenario-token-of-more-than-32-characters'
@@ -47,6 +47,7 @@ it('jobs wait for their provider; a bad request shows in provider.jobs.dlq until
       MAX_RETRY_ATTEMPTS: '1000',
       REDRIVE_TOKENS: `story:read+operate:${TOKEN}`,
     },
+    log: silentLog,
     logger: silent,
     port: 0,
   })
