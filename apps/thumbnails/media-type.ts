@@ -7,6 +7,7 @@ export type MediaType =
   | { readonly type: 'image'; readonly format: 'jpeg' | 'png' | 'webp' | 'gif' | 'tiff' | 'avif' }
 
 const TS_PACKET = 188
+const MOST_BRAND_BYTES = 256
 const M2TS_PACKET = 192
 
 /** Boxes that an MP4 or QuickTime file may begin with. */
@@ -53,7 +54,7 @@ function imageType(bytes: Buffer): MediaType | undefined {
   if (starts('474946383761') || starts('474946383961')) return { type: 'image', format: 'gif' }
   if (starts('49492a00') || starts('4d4d002a')) return { type: 'image', format: 'tiff' }
   if (text(bytes, 0, 4) === 'RIFF' && text(bytes, 8, 12) === 'WEBP') return { type: 'image', format: 'webp' }
-  if (text(bytes, 4, 8) === 'ftyp' && AVIF_BRANDS.has(text(bytes, 8, 12))) return { type: 'image', format: 'avif' }
+  if (brandsOf(bytes).some(brand => AVIF_BRANDS.has(brand))) return { type: 'image', format: 'avif' }
   return undefined
 }
 
@@ -74,7 +75,17 @@ function videoType(bytes: Buffer): MediaType | undefined {
 
 const text = (bytes: Buffer, start: number, end: number) => bytes.toString('latin1', start, end)
 
-const isHeic = (bytes: Buffer) => text(bytes, 4, 8) === 'ftyp' && HEIC_BRANDS.has(text(bytes, 8, 12))
+const isHeic = (bytes: Buffer) => HEIC_BRANDS.has(brandsOf(bytes)[0] ?? '')
+
+/** What a file of the MP4 family says it is: first the brand it is of, then those it also goes for. */
+function brandsOf(bytes: Buffer): string[] {
+  if (text(bytes, 4, 8) !== 'ftyp') return []
+  const end = Math.min(bytes.readUInt32BE(0), bytes.length, MOST_BRAND_BYTES)
+  const others = Array.from({ length: Math.max(Math.floor((end - 16) / 4), 0) }, (_, index) =>
+    text(bytes, 16 + index * 4, 20 + index * 4),
+  )
+  return [text(bytes, 8, 12), ...others]
+}
 
 /** A transport stream has no beginning, only a mark at each packet. */
 const everyPacket = (bytes: Buffer, first: number, length: number) =>

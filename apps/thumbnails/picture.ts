@@ -1,7 +1,7 @@
 // Pictures, by sharp: decoding images of strangers within limits, and making the thumbnail itself. sharp took a seventh of
 // FFmpeg's time or less on JPEG, PNG and WebP (README). It works in this process, so only the loaders that are needed are open.
 import { createWriteStream } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -19,6 +19,8 @@ sharp.unblock({
 
 const MOST_IMAGE_BYTES = 256 * 1024 * 1024
 const LONGEST_SECONDS = 60
+const TEMPORARY = 'redrive-thumbnail-'
+const LEFT_BEHIND_MS = 24 * 3_600_000
 
 export interface Thumbnail {
   readonly data: Buffer
@@ -36,7 +38,7 @@ export async function imageThumbnail(
   if (object.size > MOST_IMAGE_BYTES)
     throw new ValidationError(`${shown} has ${object.size} bytes; an image may have ${MOST_IMAGE_BYTES}`)
   if (object.size <= object.head.length) return makeThumbnail(Buffer.from(object.head), params, shown, maxPixels)
-  const folder = await mkdtemp(join(tmpdir(), 'redrive-thumbnail-'))
+  const folder = await mkdtemp(join(tmpdir(), TEMPORARY))
   try {
     const file = join(folder, 'input')
     await pipeline(await object.read(0, object.size, signal), createWriteStream(file), { signal })
@@ -88,4 +90,14 @@ function imageFailure(error: unknown, shown: string, maxPixels: number): Error {
   if (/timeout/i.test(message))
     return new PermanentError(`${shown} took longer than ${LONGEST_SECONDS} s to decode`, { cause: error })
   return new PermanentError(`${shown} is damaged or not what it seems: ${message.split('\n')[0]}`, { cause: error })
+}
+
+/** Removes what processes that were killed long ago left in the temporary folder. */
+export async function sweepTemporary(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    if (!name.startsWith(TEMPORARY)) continue
+    const folder = join(tmpdir(), name)
+    const { mtimeMs } = await stat(folder).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }))
+    if (Date.now() - mtimeMs > LEFT_BEHIND_MS) await rm(folder, { recursive: true, force: true })
+  }
 }

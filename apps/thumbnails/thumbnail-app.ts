@@ -5,6 +5,7 @@ import { findFFmpeg } from './ffmpeg.js'
 import { watchInbox } from './inbox.js'
 import { limitsMemory } from './limited-run.js'
 import type { ThumbnailParams, ThumbnailRequest, ThumbnailResult } from './payload.js'
+import { sweepTemporary } from './picture.js'
 import { RangedReads } from './ranged-reads.js'
 import { type Environment, readSettings } from './settings.js'
 import { type ThumbnailParts, thumbnailJob } from './thumbnail-job.js'
@@ -35,6 +36,7 @@ export function createThumbnailApp(env: Environment): ThumbnailApp {
   async function setup({ redrive, log }: SetupContext): Promise<() => Promise<void>> {
     const { storage, ranged } = await parts()
     await checkStorage(storage, log)
+    await sweepTemporary().catch(error => log.warn('could not tidy up', { error: String(error) }))
     if (ffmpeg.bundled)
       log.warn('FFmpeg comes from an npm package and is of 2018: install your system’s for files of strangers')
     if (!limitsMemory) log.warn('There is no prlimit here: memory and processor time of FFmpeg are not limited')

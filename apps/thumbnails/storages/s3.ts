@@ -106,7 +106,16 @@ export class S3Storage implements Storage {
   async #body(key: string, start: number, end: number, etag: string | undefined, signal: AbortSignal) {
     const { Body } = await this.#get(key, `bytes=${start}-${end - 1}`, etag, signal)
     if (!Body) throw new Error('S3 answered without a body')
-    return Body as Readable
+    return Readable.from(this.#readable(key, Body as Readable), { objectMode: false })
+  }
+
+  /** What breaks while it is read is told in the same words as what cannot be opened. */
+  async *#readable(key: string, body: Readable): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const chunk of body) yield chunk
+    } catch (error) {
+      throw s3Failure(error, key, this.name)
+    }
   }
 
   #get(key: string, range: string, etag: string | undefined, signal: AbortSignal) {

@@ -123,6 +123,20 @@ describe('S3', () => {
     expect(await kindOf(slow.open('any', never))).toMatch('network: s3://media does not answer')
   })
 
+  test('storage that breaks off while it is read: network', async () => {
+    const leaving = await startS3()
+    await leaving.put('long', Buffer.alloc(8_000_000))
+    const object = await s3Storage({ endpoint: leaving.env.S3_ENDPOINT }).open('long', never)
+    const stream = await object.read(0, object.size, never)
+    const iterator = stream[Symbol.asyncIterator]()
+    await iterator.next()
+    await leaving.leave()
+    const rest = (async () => {
+      while (!(await iterator.next()).done);
+    })()
+    expect(await kindOf(rest)).toMatch('network: s3://media does not answer')
+  })
+
   test('keys that are not accepted: authentication, and the secret is nowhere', async () => {
     const stranger = s3Storage({ credentials: { accessKeyId: 'STRANGER', secretAccessKey: 'very-secret-words' } })
     const failure = await kindOf(stranger.open('any', never))
