@@ -4,7 +4,7 @@ import { ProviderDesk } from './provider-desk.js'
 import { loadProviders } from './provider-modules.js'
 import { ProviderWorker } from './provider-worker.js'
 import { type Environment, readSettings, type Settings } from './settings.js'
-import { DEFAULT_RULES, ensureRules, logEscalations } from './triage-rules.js'
+import { DEFAULT_RULES, ensureRules } from './triage-rules.js'
 
 /** What `redrive work` and `redrive serve` give to a module's `setup`. */
 export interface SetupContext {
@@ -47,15 +47,11 @@ export function createProviderApp(env: Environment, options: ProviderAppOptions 
     async setup({ redrive, log }) {
       if (settings.triage) await ensureRules(redrive, DEFAULT_RULES)
       const endProviders = await loadProviders(settings.modules, worker.registry, { log })
-      const stopLogging = logEscalations(redrive, log)
       log.info('provider operations are run', {
         providers: worker.registry.list().map(({ name }) => name),
         carrier: rabbitmq ? 'rabbitmq' : 'ledger',
       })
-      return async () => {
-        stopLogging()
-        await endProviders()
-      }
+      return endProviders
     },
     desk: redrive => new ProviderDesk(redrive, worker),
   }

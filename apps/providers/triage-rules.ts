@@ -1,6 +1,7 @@
 // What happens to dead letters of provider jobs without a person: made at the start where they are missing, run by
-// recovery on its schedule. From then on they belong to the people: what they changed or switched off stays so.
-import type { Log, Redrive, TriageRuleDraft } from 'redrive'
+// recovery on its schedule, logged by the library. From then on they belong to the people: what they changed or switched off
+// stays so.
+import type { Redrive, TriageRuleDraft } from 'redrive'
 import { QUEUE } from './operation-job.js'
 
 const PREFIX = 'providers: '
@@ -43,13 +44,4 @@ export async function ensureRules(redrive: Redrive, rules: readonly TriageRuleDr
       if (!(await known()).has(rule.name)) throw error
     }
   }
-}
-
-/** Until there is somebody to call, a line in the log that cannot be overlooked. Returns how to stop. */
-export function logEscalations(redrive: Redrive, log: Log): () => void {
-  return redrive.on('triage.escalated', ({ rule, message, letters }) => {
-    const ours = letters.filter(({ queue }) => queue === QUEUE)
-    if (ours.length === 0) return
-    log.error(message, { rule, letters: ours.length, first: ours[0]?.id, group: ours[0]?.group })
-  })
 }

@@ -1,9 +1,9 @@
 // What happens without a person: rules are made once, wait for a provider, then call somebody; a person's changes stay.
 import { expect, it } from 'vitest'
-import { DEFAULT_RULES, ensureRules, logEscalations } from '../../../apps/providers/triage-rules.js'
+import { DEFAULT_RULES, ensureRules } from '../../../apps/providers/triage-rules.js'
 import type { TriageRuleDraft } from '../../../src/index.js'
 import { beforeFirst } from '../../support/databases.js'
-import { openScene, type Scene, silentLog } from './support/scene.js'
+import { openScene, type Scene } from './support/scene.js'
 
 const logged: Record<string, unknown>[] = []
 const logger = {
@@ -28,7 +28,7 @@ it('dead letters of a missing provider are retried after a wait; who is refused 
 }, async () => {
   const { triage } = scene.redrive.operator
   const lines: string[] = []
-  logEscalations(scene.redrive, { ...silentLog, error: message => void lines.push(message) })
+  scene.redrive.on('triage.escalated', ({ message }) => void lines.push(message))
   scene.worker.registry.register('ITL.Test/Vault', failing('no role', 403))
   const late = await scene.died(ask('Late'))
   await scene.died(ask('Vault'))
