@@ -43,8 +43,10 @@ async function load(url: string, path: string): Promise<Record<string, unknown>>
 let isPrepared = false
 
 async function prepareTypescript(path: string, folder: string): Promise<void> {
-  if (isPrepared || (process.features as { typescript?: unknown }).typescript) return
+  if (isPrepared) return
   const tsx = findTsx(folder)
+  // A Node that strips types still takes imports as they are written, and `./other.js` is `./other.ts` here: tsx first.
+  if (tsx === undefined && (process.features as { typescript?: unknown }).typescript) return
   if (tsx === undefined) {
     throw new CliError(`The module ${path} is TypeScript, which Node ${process.versions.node} cannot load by itself`, {
       next: 'npm install tsx, use Node 22.18 or newer, or compile it',
