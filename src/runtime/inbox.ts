@@ -86,8 +86,9 @@ export function inbox(runtime: InboxRuntime, { source, definition, read }: Inbox
   const become = async (job: AnyJobDefinition, { ticket, text, bytes }: Arrival) => {
     try {
       if (bytes > LIMITS.payloadBytes) throw tooLarge(bytes)
-      const { payload, options = {} } = read(parsed(text))
-      const made: NewJob = { ...newJob(clock, job, payload, options), id: ticket as JobId }
+      const { payload, options } = read(parsed(text))
+      // What has a unique key is in the ledger, where it can be found, and not on a broker.
+      const made: NewJob = { ...newJob(clock, job, payload, { uniqueKey: ticket, ...options }), id: ticket as JobId }
       if (!storable(made.payloadText).isJson)
         throw new RedriveError('PAYLOAD_INVALID', 'The entry is nested too deeply')
       await checkPayload(job, made.payloadText)

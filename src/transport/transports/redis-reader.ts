@@ -204,13 +204,17 @@ export class RedisReader {
     if (unknown.length > 0) {
       const { keys, words } = selection(unknown)
       const safeUntil = this.#safeUntil()
-      await this.#connection.run(KEEP, keys, [consumer, ...words])
+      const others = (await this.#connection.run(KEEP, keys, [consumer, ...words])) as [number, string][]
       const read = (await this.#connection.run(READ, keys, [consumer, ...words])) as ReadEntry[]
+      // What was given back in the meantime is not ours.
+      const notOurs = new Set(others.map(([index, id]) => `${keys[index - 1]}\n${id}`))
       this.#arrive(
-        read.map(([index, id, fields]) => {
+        read.flatMap(([index, id, fields]) => {
           const key = keys[index - 1] as string
-          const seen = holdings.wasAbandoned(key, id) || deliveriesOf.get(`${key}\n${id}`) !== 1
-          return new RedisDelivery(byKey.get(key) as Stream, id, fields, { redelivered: seen, safeUntil })
+          const name = `${key}\n${id}`
+          if (notOurs.has(name)) return []
+          const seen = holdings.wasAbandoned(key, id) || deliveriesOf.get(name) !== 1
+          return [new RedisDelivery(byKey.get(key) as Stream, id, fields, { redelivered: seen, safeUntil })]
         }),
       )
     }
