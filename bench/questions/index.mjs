@@ -2,6 +2,7 @@
 import awaiting from './awaiting.mjs'
 import backlog from './backlog.mjs'
 import batchEnqueue from './batch-enqueue.mjs'
+import broker from './broker.mjs'
 import containment from './containment.mjs'
 import cost from './cost.mjs'
 import deadLetters from './dead-letters.mjs'
@@ -47,5 +48,6 @@ export const questions = [
   memory,
   kill,
   cost,
+  broker,
   thumbnails,
 ]

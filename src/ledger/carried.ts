@@ -88,9 +88,28 @@ const toRow = (job: Adoption) => ({
   project: job.project,
 })
 
-/** Takes in jobs that go on running, as this session's. Returns their leases, by which they are settled from then on. */
-export const adoptRunning = (db: Database, session: SessionId, jobs: readonly Adoption[]): Promise<Map<JobId, Lease>> =>
-  db.transaction(tx => adopt(tx, session, jobs, false))
+// A running job that this session took in before, and did not hear of: a claim of it would say that it has not started.
+const ADOPTED = sql`
+  SELECT id, lease FROM redrive.job
+  WHERE id IN (SELECT json_array_elements_text($1::json)::uuid) AND session_id = $2::bigint AND state = 'active'
+    AND attempt = 1 AND lost = 0 AND started`
+
+/**
+ * Takes in jobs that go on running, as this session's. Returns their leases, by which they are settled from then on. Asked
+ * again after an answer that was lost, it finds them.
+ */
+export async function adoptRunning(
+  db: Database,
+  session: SessionId,
+  jobs: readonly Adoption[],
+): Promise<Map<JobId, Lease>> {
+  const adopted = await db.transaction(tx => adopt(tx, session, jobs, false))
+  const missing = jobs.filter(({ id }) => !adopted.has(id)).map(({ id }) => id)
+  if (missing.length === 0) return adopted
+  const rows = await db.query<{ id: JobId; lease: string | number }>(ADOPTED, [JSON.stringify(missing), session])
+  for (const { id, lease } of rows) adopted.set(id, String(lease) as Lease)
+  return adopted
+}
 
 export interface Parked {
   readonly job: Adoption

@@ -142,6 +142,11 @@ export class Hands {
     return this.#inHands.get(lease)?.adopted !== undefined
   }
 
+  /** Those that run here, or whose ends are being written, whatever the ledger knows of that. */
+  taken(): JobId[] {
+    return [...this.#inHands.values()].filter(({ taken }) => taken).map(({ job }) => job.id)
+  }
+
   /** Up to `limit` jobs that have arrived, first in line first. */
   take(demand: readonly LaneDemand[], limit: number): ClaimedJob[] {
     if (this.#leaving) return []
@@ -426,9 +431,8 @@ export class Hands {
   }
 
   #standing(id: JobId): 'running' | 'succeeded' | undefined {
-    if (this.#succeeded.has(id)) return 'succeeded'
     for (const { job, taken } of this.#inHands.values()) if (taken && job.id === id) return 'running'
-    return undefined
+    return this.#succeeded.has(id) ? 'succeeded' : undefined
   }
 
   #remember(id: JobId): void {

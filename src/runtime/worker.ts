@@ -268,7 +268,9 @@ export class Worker {
     const [next] = this.#missedLooksAt
     if (next === undefined || next > clock.monotonic()) return
     const known = new Set([...this.#slots.leases(), ...this.#settler.leases()])
-    const missed = (await this.#withinLimit(consumer.held())).filter(job => !known.has(job.lease))
+    const here = new Set(this.#hands?.taken())
+    const held = await this.#withinLimit(consumer.held())
+    const missed = held.filter(({ lease, id }) => !known.has(lease) && !here.has(id))
     this.#missedLooksAt.shift()
     this.#accept(consumer, missed, clock.monotonic())
   }
