@@ -2,6 +2,7 @@
 import type { Json } from '../domain/json.js'
 import { cap, LIMITS } from '../domain/limits.js'
 import { type Queryable, sql } from './database.js'
+import type { Count } from './dead-letter.js'
 import { millis, toDate, toJson } from './rows.js'
 
 export interface AuditEntry {
@@ -65,4 +66,18 @@ export async function readAudit(
     ...(row.after === null ? {} : { after: toJson(row.after as string) }),
     ...(row.reason === null ? {} : { reason: row.reason as string }),
   }))
+}
+
+const HOW_MANY = sql`
+  SELECT count(*) AS entries FROM (
+    SELECT FROM redrive.audit WHERE $1::text IS NULL OR (target_type = $1 AND target = $2) LIMIT $3::integer) a`
+
+export async function countAudit(
+  db: Queryable,
+  { targetType = null, target = null }: { targetType?: string | null; target?: string | null },
+  upTo: number,
+): Promise<Count> {
+  const [row] = await db.query<{ entries: string | number }>(HOW_MANY, [targetType, target, upTo + 1])
+  const found = Number(row?.entries)
+  return { value: Math.min(found, upTo), exact: found <= upTo }
 }

@@ -88,15 +88,8 @@ const SORTED: Readonly<Record<GroupSort, { column: string; place: string; after:
   failures: { column: 'failures', place: 'failures', after: '$8::bigint' },
 }
 
-// What is looked at comes in order, and no further than the page needs. A correlated value, not EXISTS: that might be
-// answered by hashing the whole table.
-const pageBy = ({ column, place, after }: (typeof SORTED)[GroupSort]): Statement => sql`
-  WITH looked AS MATERIALIZED (
-    SELECT *, ${place} || '.' || fingerprint AS place FROM redrive.failure_group
-    WHERE merged_into IS NULL AND ($8::bigint IS NULL OR (${column}, fingerprint) < (${after}, $9::text COLLATE "C"))
-    ORDER BY ${column} DESC, fingerprint DESC LIMIT (SELECT $10::integer)
-  ), found AS MATERIALIZED (
-    SELECT * FROM looked f
+/** What of `looked` a filter lets through. */
+const FITS = `
     WHERE ($1::redrive.group_status IS NULL OR status = $1::redrive.group_status)
       AND ($2::boolean IS NULL OR (regressed_at IS NOT NULL) = $2::boolean)
       AND ($3::redrive.failure_kind IS NULL OR kind = $3::redrive.failure_kind)
@@ -105,7 +98,17 @@ const pageBy = ({ column, place, after }: (typeof SORTED)[GroupSort]): Statement
       AND ($7::text IS NULL OR (
         SELECT 1 FROM ${members('f.fingerprint')} CROSS JOIN LATERAL (
           SELECT FROM redrive.failure_tally t WHERE t.fingerprint = member.id AND t.queue = $7 LIMIT 1) t
-        LIMIT 1) IS NOT NULL)
+        LIMIT 1) IS NOT NULL)`
+
+// What is looked at comes in order, and no further than the page needs. A correlated value, not EXISTS: that might be
+// answered by hashing the whole table.
+const pageBy = ({ column, place, after }: (typeof SORTED)[GroupSort]): Statement => sql`
+  WITH looked AS MATERIALIZED (
+    SELECT *, ${place} || '.' || fingerprint AS place FROM redrive.failure_group
+    WHERE merged_into IS NULL AND ($8::bigint IS NULL OR (${column}, fingerprint) < (${after}, $9::text COLLATE "C"))
+    ORDER BY ${column} DESC, fingerprint DESC LIMIT (SELECT $10::integer)
+  ), found AS MATERIALIZED (
+    SELECT * FROM looked f${FITS}
     LIMIT $11::integer
   ), rest AS MATERIALIZED (
     SELECT place FROM looked
@@ -121,6 +124,22 @@ const PAGE: Readonly<Record<GroupSort, Statement>> = {
   failures: pageBy(SORTED.failures),
 }
 
+const HOW_MANY = sql`
+  WITH looked AS MATERIALIZED (
+    SELECT * FROM redrive.failure_group WHERE merged_into IS NULL
+    ORDER BY last_seen DESC, fingerprint DESC LIMIT (SELECT $8::integer)
+  )
+  SELECT (SELECT count(*) FROM looked f${FITS}) AS fit, (SELECT count(*) FROM looked) AS looked`
+
+/** Of the groups that failed last: not exact when there are more of them than are looked at. */
+export async function countGroups(db: Queryable, filter: GroupFilter): Promise<Count> {
+  const [row] = await db.query<{ fit: Big; looked: Big }>(HOW_MANY, [...askedBy(filter), LOOKED_AT])
+  return { value: Number(row?.fit), exact: Number(row?.looked) < LOOKED_AT }
+}
+
+const askedBy = ({ status, regressed, kind, service, assignee, text, queue }: GroupFilter) =>
+  [status, regressed, kind, service, assignee, text, queue].map(value => value ?? null)
+
 const CURSOR = /^(\d{1,18})\.(.{1,600})$/
 
 export const isGroupCursor = (text: string): boolean => CURSOR.test(text)
@@ -130,8 +149,7 @@ export async function listGroups(
   filter: GroupFilter,
   page: { limit: number; sort: GroupSort; cursor?: string },
 ): Promise<Page<Group>> {
-  const { status, regressed, kind, service, assignee, text, queue } = filter
-  const asked = [status, regressed, kind, service, assignee, text, queue].map(value => value ?? null)
+  const asked = askedBy(filter)
   const [, place = null, fingerprint = null] = CURSOR.exec(page.cursor ?? '') ?? []
   const params = [...asked, place, fingerprint, LOOKED_AT, page.limit + 1]
   const rows = await db.query<GroupRow & { place: string; rest: string | null }>(PAGE[page.sort], params)

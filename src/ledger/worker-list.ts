@@ -1,5 +1,6 @@
 // Workers as a person sees them: the sessions that are open, and those that ended lately.
 import { type Queryable, sql } from './database.js'
+import type { Count } from './dead-letter.js'
 import { millis, optional, toDate, toJson } from './rows.js'
 
 export interface WorkerView {
@@ -48,6 +49,16 @@ export async function listWorkers(
     ...optional('version', row.version),
     ...optional('endedAt', row.ended_at === null ? null : toDate(row.ended_at)),
   }))
+}
+
+const HOW_MANY = sql`
+  SELECT count(*) AS workers FROM (
+    SELECT FROM redrive.session WHERE $1::boolean OR ended_at IS NULL LIMIT $2::integer) s`
+
+export async function countWorkers(db: Queryable, ended: boolean, upTo: number): Promise<Count> {
+  const [row] = await db.query<{ workers: string | number }>(HOW_MANY, [ended, upTo + 1])
+  const found = Number(row?.workers)
+  return { value: Math.min(found, upTo), exact: found <= upTo }
 }
 
 interface Row {

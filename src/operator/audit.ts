@@ -2,8 +2,8 @@
 import { invalid } from '../domain/errors.js'
 import { cap, LIMITS } from '../domain/limits.js'
 import { checkName } from '../domain/names.js'
-import { type AuditEntry, type AuditRecord, readAudit, writeAudit } from '../ledger/audit.js'
-import type { Page } from '../ledger/dead-letter.js'
+import { type AuditEntry, type AuditRecord, countAudit, readAudit, writeAudit } from '../ledger/audit.js'
+import type { Count, Page } from '../ledger/dead-letter.js'
 import { type Desk, pageLimit } from './context.js'
 
 export interface AuditFilter {
@@ -12,6 +12,7 @@ export interface AuditFilter {
   readonly target?: string
 }
 
+const COUNTED_UP_TO = 10_000
 const CURSOR = /^\d{1,18}$/
 
 export function audit({ db }: Desk) {
@@ -32,6 +33,9 @@ export function audit({ db }: Desk) {
       const last = items.at(-1)
       return { items, ...(found.length > limit && last && { nextCursor: last.id }) }
     },
+
+    /** Up to 10,000. */
+    count: (filter: AuditFilter = {}): Promise<Count> => countAudit(db, filter, COUNTED_UP_TO),
 
     /** For what changes nothing in the ledger by itself: a refused request, a recovery run that was asked for. */
     write: (entry: AuditEntry): Promise<void> =>

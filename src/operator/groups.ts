@@ -6,8 +6,9 @@ import { GROUP_STATUSES, MOST_MERGED } from '../domain/group.js'
 import { cap, LIMITS } from '../domain/limits.js'
 import { type AuditEntry, writeAudit } from '../ledger/audit.js'
 import type { Queryable } from '../ledger/database.js'
-import type { Page } from '../ledger/dead-letter.js'
+import type { Count, Page } from '../ledger/dead-letter.js'
 import {
+  countGroups,
   GROUP_SORTS,
   type Group,
   type GroupFilter,
@@ -65,6 +66,12 @@ export function groups({ db }: Desk) {
       const page = { limit: pageLimit(options.limit), sort, ...(cursor !== undefined && { cursor }) }
       await makeGroups(db)
       return listGroups(db, filter, page)
+    },
+
+    /** How many there are, of the 5,000 that failed last. */
+    async count(filter: GroupFilter = {}): Promise<Count> {
+      checkFilter(filter)
+      return countGroups(db, filter)
     },
 
     /** One, by any fingerprint that belongs to it, with what it affects and how it looks. */

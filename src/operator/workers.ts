@@ -1,7 +1,7 @@
 // Which workers there are.
 import { invalid } from '../domain/errors.js'
-import type { Page } from '../ledger/dead-letter.js'
-import { listWorkers, type WorkerView } from '../ledger/worker-list.js'
+import type { Count, Page } from '../ledger/dead-letter.js'
+import { countWorkers, listWorkers, type WorkerView } from '../ledger/worker-list.js'
 import { type Desk, pageLimit } from './context.js'
 
 export interface WorkerListOptions {
@@ -11,6 +11,7 @@ export interface WorkerListOptions {
   readonly ended?: boolean
 }
 
+const COUNTED_UP_TO = 10_000
 const CURSOR = /^\d{1,18}$/
 
 export function workers({ db }: Desk) {
@@ -24,6 +25,10 @@ export function workers({ db }: Desk) {
       const last = items.at(-1)
       return { items, ...(found.length > most && last && { nextCursor: last.id }) }
     },
+
+    /** Up to 10,000. */
+    count: ({ ended = false }: Pick<WorkerListOptions, 'ended'> = {}): Promise<Count> =>
+      countWorkers(db, ended, COUNTED_UP_TO),
   }
 }
 

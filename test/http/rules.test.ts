@@ -86,3 +86,19 @@ it('a rate limit is set for all keys or one, seen, and given back to the code', 
   expect((await ask('DELETE /rate-limit-settings/mails')).body.items).toEqual([])
   expect((await audit('rate_limit', 'mails')).map(({ action }) => action)).toEqual(['set rate limit', 'set rate limit'])
 })
+
+it('lists of groups, workers and the audit say how many there are, not how many are shown', TIMEOUT, async () => {
+  const { ask } = desk
+  await aDeadLetter(desk, 'many', { message: 'one cause' })
+  await aDeadLetter(desk, 'many', { message: 'quite another' })
+  const [groups, workers, audit] = [
+    await ask('GET /groups?limit=1&queue=many'),
+    await ask('GET /workers?limit=1&ended=true'),
+    await ask('GET /audit?limit=1'),
+  ]
+  expect(groups.body).toMatchObject({ items: [{}], total: { value: 2, exact: true } })
+  expect(workers.body.total).toEqual({ value: expect.any(Number), exact: true })
+  expect(workers.body.total.value).toBeGreaterThan(1)
+  expect(audit.body.total.value).toBeGreaterThan(1)
+  expect((await ask('GET /groups?queue=nobody')).body.total).toEqual({ value: 0, exact: true })
+})

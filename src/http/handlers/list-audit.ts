@@ -6,13 +6,14 @@ import { without } from '../without.js'
 
 const LIST = 'audit'
 
-export async function listAudit({ query, backend }: Call<unknown, z.output<typeof auditQuery>>) {
+export async function listAudit({ query, backend, cached }: Call<unknown, z.output<typeof auditQuery>>) {
   const { limit, cursor, ...filter } = query
-  const page = await backend.operator.audit.list(without(filter), without({ limit, cursor: placeIn(LIST, cursor) }))
-  const exact = cursor === undefined && page.nextCursor === undefined
+  const { audit } = backend.operator
+  const sought = without(filter)
+  const page = await audit.list(sought, without({ limit, cursor: placeIn(LIST, cursor) }))
   return {
     items: page.items,
     nextCursor: cursorOf(LIST, page.nextCursor),
-    total: { value: page.items.length, exact },
+    total: await cached(`audit ${JSON.stringify(sought)}`, () => audit.count(sought)),
   }
 }

@@ -6,13 +6,13 @@ import { without } from '../without.js'
 
 const LIST = 'workers'
 
-export async function listWorkers({ query, backend }: Call<unknown, z.output<typeof workerQuery>>) {
+export async function listWorkers({ query, backend, cached }: Call<unknown, z.output<typeof workerQuery>>) {
   const { limit, cursor, ended } = query
-  const page = await backend.operator.workers.list(without({ limit, ended, cursor: placeIn(LIST, cursor) }))
-  const exact = cursor === undefined && page.nextCursor === undefined
+  const { workers } = backend.operator
+  const page = await workers.list(without({ limit, ended, cursor: placeIn(LIST, cursor) }))
   return {
     items: page.items,
     nextCursor: cursorOf(LIST, page.nextCursor),
-    total: { value: page.items.length, exact },
+    total: await cached(`workers ${ended}`, () => workers.count(without({ ended }))),
   }
 }
