@@ -21,7 +21,7 @@ const LONG = 120_000
 let scene: Scene
 beforeAll(async () => {
   const env = { MAX_RETRY_ATTEMPTS: '4' }
-  scene = await openScene({ ...QUICK, ...DELAYS, PROVIDER_RETRY_ATTEMPTS: 'once=1' }, { env, random: () => 0.5 })
+  scene = await openScene({ ...QUICK, ...DELAYS, PROVIDER_RETRY_ATTEMPTS: 'once=1,late=1000' }, { env, random: () => 0.5 })
 }, LONG)
 
 describe('an operation', { timeout: LONG }, () => {
@@ -47,9 +47,9 @@ describe('an operation', { timeout: LONG }, () => {
   })
 
   it('is tried again while its provider is not there, and completes when it has come', async () => {
-    const { id } = await scene.desk.submit(ask('Late', 'get'), { delayMs: 0 })
+    const { id } = await scene.desk.submit(ask('Late', 'late'))
     const { failure, delayMs } = await scene.next('job.retrying', id)
-    scene.worker.registry.register('ITL.Test/Late', { get: () => 'here' })
+    scene.worker.registry.register('ITL.Test/Late', { late: () => 'here' })
     expect(failure).toMatchObject({ kind: 'transient', message: 'No provider found for ITL.Test/Late' })
     expect(delayMs).toBe(0)
     await scene.next('job.completed', id)
