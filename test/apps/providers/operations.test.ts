@@ -21,7 +21,10 @@ const LONG = 120_000
 let scene: Scene
 beforeAll(async () => {
   const env = { MAX_RETRY_ATTEMPTS: '4' }
-  scene = await openScene({ ...QUICK, ...DELAYS, PROVIDER_RETRY_ATTEMPTS: 'once=1,late=1000' }, { env, random: () => 0.5 })
+  scene = await openScene(
+    { ...QUICK, ...DELAYS, PROVIDER_RETRY_ATTEMPTS: 'once=1,late=1000' },
+    { env, random: () => 0.5 },
+  )
 }, LONG)
 
 describe('an operation', { timeout: LONG }, () => {
