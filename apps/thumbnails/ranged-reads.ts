@@ -1,7 +1,7 @@
 // Lets FFmpeg seek in an object without having it: a web server for this process alone (loopback, a random port, an
 // unguessable path for each object) that answers ranges out of storage. FFmpeg asks for "from here to the end" and hangs
-// up when it has enough, so storage is asked for small pieces that grow while it reads on: from the middle of 2 GB it
-// takes a few hundred kilobytes.
+// up when it has enough, so storage is asked for small pieces that grow while it reads on: a frame from the middle of
+// 2 GB costs a few megabytes.
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -16,7 +16,7 @@ export interface Offer {
   readonly url: string
   /** Bytes that storage was asked for, the head included. */
   readonly bytesRead: number
-  /** Whether storage is being waited for right now. */
+  /** Whether storage is being waited for, or was when the reader last went away. */
   readonly waiting: boolean
   /** Why storage could not be read, if so: what FFmpeg then says is only a consequence. */
   readonly failure: unknown
@@ -119,18 +119,15 @@ class Offered implements Offer {
     }
   }
 
-  /** A piece of the object, with the time spent waiting for it marked as such. */
+  /** A piece of the object. What breaks off while it is waited for stays marked as such. */
   async *#pieces(start: number, end: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     this.waiting = true
-    try {
-      for await (const chunk of await this.#object.read(start, end, signal)) {
-        this.waiting = false
-        yield chunk as Uint8Array
-        this.waiting = true
-      }
-    } finally {
+    for await (const chunk of await this.#object.read(start, end, signal)) {
       this.waiting = false
+      yield chunk as Uint8Array
+      this.waiting = true
     }
+    this.waiting = false
   }
 }
 

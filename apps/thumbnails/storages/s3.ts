@@ -49,7 +49,8 @@ export class S3Storage implements Storage {
   /** By an object that is not there: asking for the bucket itself would need one more permission. */
   async check(): Promise<void> {
     await this.#get(ABSENT_KEY, 'bytes=0-0', undefined, AbortSignal.timeout(CHECK_MS)).catch(error => {
-      if (error?.name !== 'NoSuchKey') throw s3Failure(error, ABSENT_KEY, this.name)
+      const absent = error?.$metadata?.httpStatusCode === 404 && error.name !== 'NoSuchBucket'
+      if (!absent) throw s3Failure(error, ABSENT_KEY, this.name)
     })
   }
 

@@ -97,6 +97,26 @@ test('while it waits for storage it tells how far it is; aborted, it ends at onc
   await until('FFmpeg is gone', async () => (await ffmpegs()).length === 0, 30_000)
 }, 60_000)
 
+test('a reader that goes away while storage is waited for leaves that on record', async () => {
+  await put('slow.bin', Buffer.alloc(200_000))
+  const ranged = new RangedReads()
+  onTestFinished(() => ranged.close())
+  const reading = gate()
+  const { signal } = new AbortController()
+  const object = await stuck(new FolderStorage(folder), reading.open).open('slow.bin', signal)
+  onTestFinished(() => object.close())
+  const offer = await ranged.offer(object, signal)
+  const reader = new AbortController()
+  const asked = await fetch(offer.url, { headers: { range: 'bytes=0-' }, signal: reader.signal })
+  expect([asked.status, asked.headers.get('content-range')]).toEqual([206, 'bytes 0-199999/200000'])
+  await reading.passed
+  reader.abort()
+  await until('storage is not read any more', () => object.aborted)
+  expect([offer.waiting, offer.failure, offer.bytesRead]).toEqual([true, undefined, 65_536])
+  expect((await fetch(`${offer.url}x`)).status).toBe(404)
+  expect((await fetch(offer.url, { headers: { range: 'bytes=200000-' } })).status).toBe(416)
+})
+
 describe('what the end of FFmpeg means', () => {
   const limits = { timeMs: 60_000, cpuSeconds: 9, memoryBytes: 1, outputBytes: 10 }
   const failure = (end: Run['end'], storageSlow = false, words = '') => {
@@ -123,19 +143,28 @@ describe('what the end of FFmpeg means', () => {
   })
 })
 
-/** Storage that gives the head of an object and then nothing more. */
-const stuck = (storage: Storage, onRead: () => void): Storage => ({
+/** Storage that gives the head of an object and then nothing more, until the reading is aborted. */
+const stuck = (storage: Storage, onRead: () => void) => ({
   name: 'a storage that is stuck',
   write: storage.write.bind(storage),
   check: async () => {},
   close: async () => {},
-  open: async (key, signal) => ({
-    ...(await storage.open(key, signal)),
-    read: (_start, _end, reading) => {
-      onRead()
-      return new Promise((_, reject) => reading.addEventListener('abort', () => reject(reading.reason)))
-    },
-  }),
+  open: async (key: string, signal: AbortSignal) => {
+    const object = {
+      ...(await storage.open(key, signal)),
+      aborted: false,
+      read: (_start: number, _end: number, reading: AbortSignal) => {
+        onRead()
+        return new Promise<never>((_, reject) =>
+          reading.addEventListener('abort', () => {
+            object.aborted = true
+            reject(reading.reason)
+          }),
+        )
+      },
+    }
+    return object
+  },
 })
 
 const wide = () => media('mp4', '-f', 'lavfi', '-i', 'color=red:s=160x120:r=10:d=2,setsar=2', '-c:v', 'mpeg4')
