@@ -55,6 +55,9 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES
 
+/** A program may have loaded this package twice; an error of the other copy is one of ours all the same. */
+const OURS = Symbol.for('redrive.error')
+
 export class RedriveError extends Error {
   readonly code: ErrorCode
   readonly details: Readonly<Record<string, unknown>>
@@ -65,10 +68,14 @@ export class RedriveError extends Error {
     this.code = code
     this.details = options.details ?? {}
   }
+
+  get [OURS](): true {
+    return true
+  }
 }
 
 export const isRedriveError = (error: unknown, code?: ErrorCode): error is RedriveError =>
-  error instanceof RedriveError && (code === undefined || error.code === code)
+  error instanceof Error && OURS in error && (code === undefined || (error as RedriveError).code === code)
 
 /** One line for a value that is not allowed: what it is, what it was, what it may be. */
 export function invalid(what: string, was: unknown, allowed: string): RedriveError {

@@ -2,7 +2,7 @@
 // who come back. It looks only while somebody listens, and for a moment after, so that a lost connection loses nothing.
 import { randomBytes } from 'node:crypto'
 import { type Clock, systemClock, type Timer } from '../domain/clock.js'
-import { RedriveError } from '../domain/errors.js'
+import { isRedriveError, RedriveError } from '../domain/errors.js'
 import type { FleetNews } from '../domain/fleet-event.js'
 import { FeedClient, type Listening } from './feed-client.js'
 import { type Frame, frameOf } from './feed-frame.js'
@@ -144,7 +144,7 @@ export class Feed {
     try {
       await this.#look()
     } catch (error) {
-      if (error instanceof RedriveError && error.code === 'ALREADY_CLOSED') return this.close()
+      if (isRedriveError(error, 'ALREADY_CLOSED')) return this.close()
       waitMs = Math.max(waitMs, PAUSE_MS)
     }
     this.#timer = undefined
