@@ -43,7 +43,8 @@ const ADOPT = sql`
   ON CONFLICT (id) DO NOTHING
   RETURNING id, lease`
 
-// Whoever takes in a message that came again, and whoever says that such a job had succeeded, go one after the other.
+// INVARIANT: whoever takes a job in, and whoever says that it had succeeded, go one after the other. Without that, one who
+// waits for another's row to be committed would find it gone again, and would not see the dead letter it has become.
 const LOCK = sql`
   SELECT count(pg_advisory_xact_lock(hashtextextended('redrive.carried ' || id, 0)))
   FROM (SELECT id FROM json_array_elements_text($1::json) AS id ORDER BY id) ids`
@@ -53,17 +54,12 @@ export async function lockCarried(tx: Queryable, ids: readonly JobId[]): Promise
   await tx.query(LOCK, [JSON.stringify(ids)])
 }
 
-/**
- * Takes jobs in as running ones of a session. Returns the lease of each; who is missing is in the ledger already.
- * `firstTime`: they were never delivered before, so that nobody else can have something to say of them.
- */
-async function adopt(tx: Queryable, session: SessionId, jobs: readonly Adoption[], firstTime: boolean) {
-  if (!firstTime) {
-    await lockCarried(
-      tx,
-      jobs.map(({ id }) => id),
-    )
-  }
+/** Takes jobs in as running ones of a session. Returns the lease of each; who is missing is in the ledger already. */
+async function adopt(tx: Queryable, session: SessionId, jobs: readonly Adoption[]): Promise<Map<JobId, Lease>> {
+  await lockCarried(
+    tx,
+    jobs.map(({ id }) => id),
+  )
   const payloads = `[${jobs.map(({ payloadText }) => payloadText).join(',')}]`
   const rows = await tx.query<{ id: JobId; lease: string | number }>(ADOPT, [
     JSON.stringify(jobs.map(toRow)),
@@ -103,7 +99,7 @@ export async function adoptRunning(
   session: SessionId,
   jobs: readonly Adoption[],
 ): Promise<Map<JobId, Lease>> {
-  const adopted = await db.transaction(tx => adopt(tx, session, jobs, false))
+  const adopted = await db.transaction(tx => adopt(tx, session, jobs))
   const missing = jobs.filter(({ id }) => !adopted.has(id)).map(({ id }) => id)
   if (missing.length === 0) return adopted
   const rows = await db.query<{ id: JobId; lease: string | number }>(ADOPTED, [JSON.stringify(missing), session])
@@ -121,19 +117,13 @@ export interface Parked {
 const PARKING_LANE = 15
 
 /** Takes jobs in and settles them, all or none. Returns those that were refused, in their order. */
-export async function park(
-  db: Database,
-  session: SessionId,
-  batch: readonly Parked[],
-  { firstTime }: { firstTime: boolean },
-): Promise<Parked[]> {
+export async function park(db: Database, session: SessionId, batch: readonly Parked[]): Promise<Parked[]> {
   const once = () =>
     db.transaction(async tx => {
       const leases = await adopt(
         tx,
         session,
         batch.map(({ job }) => job),
-        firstTime,
       )
       const refused: Parked[] = []
       const settlements: Settlement[] = []

@@ -47,6 +47,8 @@ interface InHand extends Arrival {
   taken: boolean
   /** It was said that it succeeded. */
   ended?: true
+  /** Its end is being written: from now on that is all there is to do. */
+  settling?: true
   /** Being taken into the ledger as running. */
   adopting?: Promise<void>
   /** Its claim in the ledger, by which it is settled from then on. */
@@ -180,6 +182,7 @@ export class Hands {
     const toPark: [Settlement, InHand][] = []
     for (const settlement of batch) {
       const hand = this.#find(settlement)
+      if (hand) hand.settling = true
       if (this.#written.has(settlement)) continue
       if (!hand || seen.has(settlement.lease)) this.#written.set(settlement, false)
       else if (hand.adopted) adopted.push([settlement, hand])
@@ -347,7 +350,7 @@ export class Hands {
   async #park(ends: readonly [Settlement, InHand][]): Promise<void> {
     const { db, transport } = this.#runtime
     const batch = ends.map(([{ outcome, decision }, hand]) => ({ job: this.#adoption(hand), outcome, decision }))
-    const refused = new Set(await park(db, this.#options.session() as SessionId, batch, { firstTime: true }))
+    const refused = new Set(await park(db, this.#options.session() as SessionId, batch))
     for (const [index, [settlement, hand]] of ends.entries()) {
       this.#written.set(settlement, !refused.has(batch[index] as (typeof batch)[number]))
       // One that is refused is in the ledger as well: there is nothing left to do for its message.
@@ -367,7 +370,7 @@ export class Hands {
     unstarted.push(...lost.filter(({ lease }) => released.has(lease)))
     this.#leaveToLedger(unstarted)
     const staying = new Set(unstarted)
-    const running = lost.filter(hand => hand.taken && !staying.has(hand))
+    const running = lost.filter(hand => hand.taken && !hand.settling && !staying.has(hand))
     if (running.length > 0) this.#adopt(running)
   }
 

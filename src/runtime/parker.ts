@@ -104,12 +104,7 @@ export class Parker {
     this.#items = this.#items.filter(item => !batch.includes(item))
     this.#writing = batch.length
     try {
-      for (const firstTime of [true, false]) {
-        const items = batch.filter(
-          ({ cause, delivery }) => (cause.type !== 'again' && delivery !== undefined) === firstTime,
-        )
-        if (items.length > 0) await this.#write(session, items, firstTime)
-      }
+      await this.#write(session, batch)
     } catch (error) {
       this.#items = [...batch, ...this.#items]
       throw error
@@ -140,7 +135,7 @@ export class Parker {
     return cause.type === 'again' && this.#options.standing(job.id) === 'succeeded'
   }
 
-  async #write(session: SessionId, items: readonly ToPark[], firstTime: boolean): Promise<void> {
+  async #write(session: SessionId, items: readonly ToPark[]): Promise<void> {
     const { db, transport, announce } = this.#runtime
     const { worker } = this.#options
     const judged = await this.#judge(items)
@@ -149,7 +144,6 @@ export class Parker {
         db,
         session,
         judged.map(({ parked }) => parked),
-        { firstTime },
       ),
     )
     for (const { item, parked, job } of judged) {

@@ -35,6 +35,8 @@ export class RabbitConsumer implements BrokerConsumer {
   #retry: Timer | undefined
   #closed = false
   #changes: Promise<unknown> = Promise.resolve()
+  #asking: Promise<boolean> | undefined
+  #askNext: Promise<boolean> | undefined
 
   constructor(link: Link, form: QueueForm, options: BrokerConsumeOptions, clock: Clock, random: Random) {
     this.#options = options
@@ -66,26 +68,59 @@ export class RabbitConsumer implements BrokerConsumer {
     if (deliveries.length === 0) await this.#changes
     const channel = this.#channel
     const lost: Delivery[] = []
-    const sent: Delivery[] = []
+    const sent: RabbitDelivery[] = []
     for (const delivery of deliveries as readonly RabbitDelivery[]) {
-      if (delivery.channel !== channel || !this.#held.delete(delivery)) lost.push(delivery)
+      if (delivery.channel !== channel || delivery.settled || !this.#held.has(delivery)) lost.push(delivery)
       else {
-        channel?.ack(delivery.message)
+        delivery.settled = true
         sent.push(delivery)
       }
     }
     if (!channel || (sent.length === 0 && lost.length > 0)) return lost
-    try {
-      await channel.prefetch(this.#perQueue)
-      return lost
-    } catch {
-      return [...lost, ...sent]
+    this.#send(channel, sent)
+    return (await this.#proven(channel)) ? lost : [...lost, ...sent]
+  }
+
+  /** One word for all up to the first that is not settled, and one for each of the others. */
+  #send(channel: Channel, settled: readonly RabbitDelivery[]): void {
+    let last: RabbitDelivery | undefined
+    for (const delivery of this.#held) {
+      if (!delivery.settled) break
+      last = delivery
+      this.#held.delete(delivery)
     }
+    if (last) channel.ack(last.message, true)
+    for (const delivery of settled) if (this.#held.delete(delivery)) channel.ack(delivery.message)
+  }
+
+  /** Whether all that was said on the channel by now has arrived. Whoever asks while a question is under way shares the next. */
+  #proven(channel: Channel): Promise<boolean> {
+    if (!this.#asking) return this.#ask(channel)
+    this.#askNext ??= this.#asking.then(() => {
+      this.#askNext = undefined
+      return this.#ask(channel)
+    })
+    return this.#askNext
+  }
+
+  #ask(channel: Channel): Promise<boolean> {
+    // An answer to one who asks on a channel that is gone would be an answer of another channel.
+    if (channel !== this.#channel) return Promise.resolve(false)
+    this.#asking = channel
+      .prefetch(this.#perQueue)
+      .then(
+        () => true,
+        () => false,
+      )
+      .finally(() => {
+        this.#asking = undefined
+      })
+    return this.#asking
   }
 
   async giveBack(deliveries: readonly Delivery[]): Promise<void> {
     for (const delivery of deliveries as readonly RabbitDelivery[]) {
-      if (delivery.channel === this.#channel && this.#held.delete(delivery)) {
+      if (delivery.channel === this.#channel && !delivery.settled && this.#held.delete(delivery)) {
         this.#channel?.nack(delivery.message, false, true)
       }
     }

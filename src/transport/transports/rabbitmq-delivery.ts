@@ -11,6 +11,8 @@ export class RabbitDelivery implements Delivery {
   readonly queue: string
   readonly message: ConsumeMessage
   readonly channel: Channel
+  /** Acknowledged, or about to be. */
+  settled = false
   #headers: Record<string, string> | undefined
 
   constructor(queue: string, message: ConsumeMessage, channel: Channel) {

@@ -75,10 +75,12 @@ export class Publisher {
       const confirmed = this.#sendAll(open, messages)
       confirmed.catch(() => {})
       const unrouted = await Promise.race([confirmed, late])
-      if (!unrouted) throw brokerUnavailable('rabbitmq', `did not confirm within ${this.#limitMs} ms`, 'unknown')
-      if (!unrouted.some(Boolean)) return
+      if (unrouted === undefined) {
+        throw brokerUnavailable('rabbitmq', `did not confirm within ${this.#limitMs} ms`, 'unknown')
+      }
+      if (unrouted === 0) return
       open.known.clear()
-      const taken = unrouted.every(Boolean) ? 'none' : 'unknown'
+      const taken = unrouted === messages.length ? 'none' : 'unknown'
       throw brokerUnavailable('rabbitmq', 'has no such queue any more; it is made again', taken)
     } catch (error) {
       if (isRedriveError(error)) throw error
@@ -88,17 +90,25 @@ export class Publisher {
     }
   }
 
-  /** Says of each whether no queue took it. Nothing is sent on a channel that is closed. */
-  #sendAll(open: Open, messages: readonly Message[]): Promise<boolean[]> {
-    const confirms: Promise<boolean>[] = []
-    try {
-      for (const message of messages) confirms.push(this.#send(open, message))
-    } catch (error) {
-      for (const confirm of confirms) confirm.catch(() => {})
-      const taken = confirms.length === 0 ? 'none' : 'unknown'
-      throw brokerUnavailable('rabbitmq', `is away: ${(error as Error).message}`, taken, error)
-    }
-    return Promise.all(confirms)
+  /** Resolves to how many no queue took. Nothing is sent on a channel that is closed. */
+  #sendAll(open: Open, messages: readonly Message[]): Promise<number> {
+    return new Promise((resolve, reject) => {
+      let left = messages.length
+      let unrouted = 0
+      const confirmed = (number: string, error: unknown) => {
+        if (error) return void reject(error instanceof Error ? error : new Error('RabbitMQ refused it'))
+        if (open.returned.size > 0 && open.returned.delete(number)) unrouted += 1
+        left -= 1
+        if (left === 0) resolve(unrouted)
+      }
+      let sent = 0
+      try {
+        for (; sent < messages.length; sent += 1) this.#send(open, messages[sent] as Message, confirmed)
+      } catch (error) {
+        const taken = sent === 0 ? 'none' : 'unknown'
+        reject(brokerUnavailable('rabbitmq', `is away: ${(error as Error).message}`, taken, error))
+      }
+    })
   }
 
   /** A channel on which every queue of these messages is known. Nothing is sent before. */
@@ -131,28 +141,25 @@ export class Publisher {
     return open
   }
 
-  /** Resolves to true if no queue took it. */
-  #send({ channel, returned }: Open, { queue, priority, headers, body }: Message): Promise<boolean> {
+  #send(
+    { channel }: Open,
+    { queue, priority, headers, body }: Message,
+    confirmed: (number: string, error: unknown) => void,
+  ): void {
     this.#sent += 1
     const number = String(this.#sent)
+    // AMQP has places of its own for the id and the name.
+    const { 'redrive-id': messageId = '', 'redrive-name': type = '', ...others } = headers
     const options = {
       persistent: true,
       mandatory: true,
       priority,
       contentType: 'application/json',
-      messageId: headers['redrive-id'] ?? '',
+      messageId,
       correlationId: number,
-      type: headers['redrive-name'] ?? '',
-      headers,
+      type,
+      headers: others,
     }
-    let settle: (error: unknown) => void = () => {}
-    const confirmed = new Promise<boolean>((resolve, reject) => {
-      settle = error => {
-        if (error) reject(error instanceof Error ? error : new Error('RabbitMQ refused it'))
-        else resolve(returned.delete(number))
-      }
-    })
-    channel.sendToQueue(queueName(this.#form, queue), Buffer.from(body), options, settle)
-    return confirmed
+    channel.sendToQueue(queueName(this.#form, queue), Buffer.from(body), options, error => confirmed(number, error))
   }
 }
