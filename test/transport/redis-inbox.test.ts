@@ -1,7 +1,7 @@
 // A plain Redis list as a way in: what others push becomes jobs, each once, whatever dies in between; and what cannot
 // become a job is a dead letter that a person can read.
 import { spawnSync } from 'node:child_process'
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { newId } from '../../src/domain/ids.js'
 import { type DeadLetter, defineJob, type JobDefinition, type Redrive } from '../../src/index.js'
@@ -9,6 +9,7 @@ import { type InboxOptions, openInbox } from '../../src/redis.js'
 import { type InboxJob, inbox } from '../../src/runtime/inbox.js'
 import type { Arrival } from '../../src/transport/inbox-source.js'
 import { RedisList } from '../../src/transport/transports/redis-list.js'
+import { beforeFirst } from '../support/databases.js'
 import { type Library, openLibrary } from '../support/library.js'
 import { type RedisScene, redisScene } from '../support/redis.js'
 import { until } from '../support/until.js'
@@ -35,8 +36,8 @@ interface Stage extends RedisScene {
 
 let library: Library
 let stages = 0
-beforeAll(async () => {
-  library = await openLibrary('memory')
+beforeFirst(async () => {
+  library = await openLibrary('server')
 })
 
 /** A queue and a list of its own. */
