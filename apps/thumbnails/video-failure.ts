@@ -22,7 +22,7 @@ const SIGNS: readonly (readonly [RegExp, (shown: string, match: RegExpExecArray)
     shown => new PermanentError(`${shown} is incomplete or damaged: its index (moov) is missing`),
   ],
 ]
-const NOT_DECODED = /Codec \(([\w-]{1,40})\) not on whitelist/
+const NOT_DECODED = /Codec \(([\w-]{1,40})\) not on whitelist/g
 
 export function videoFailure(
   run: Run,
@@ -53,16 +53,23 @@ export function videoFailure(
     const match = pattern.exec(run.words)
     if (match) return Object.assign(failure(shown, match), options)
   }
-  const notDecoded = NOT_DECODED.exec(run.words)
-  if (notDecoded && /decoder|decod/i.test(run.words.replace(NOT_DECODED, '')))
-    return new ValidationError(`${shown} is encoded with ${notDecoded[1]}, which is not decoded here`, options)
+  const notDecoded = codecNotDecoded(run.words)
+  if (notDecoded !== undefined)
+    return new ValidationError(`${shown} is encoded with ${notDecoded}, which is not decoded here`, options)
   return new PermanentError(`${shown} is damaged or not what it seems: FFmpeg cannot read it`, options)
 }
 
+/** Audio is never decoded and said to be so; what counts is the codec whose decoder was to be opened. */
+function codecNotDecoded(words: string): string | undefined {
+  const opening = words.indexOf('Error while opening decoder')
+  return opening < 0 ? undefined : [...words.slice(0, opening).matchAll(NOT_DECODED)].at(-1)?.[1]
+}
+
 /** Without a time: there is none at all. */
-export function noFrame(key: string, at?: number | string): KindError {
+export function noFrame(key: string, at?: number | string, words = ''): KindError {
   const shown = JSON.stringify(key)
-  if (at === undefined) return new PermanentError(`${shown} has no frame that can be decoded`)
+  if (at === undefined)
+    return new PermanentError(`${shown} has no frame that can be decoded`, { cause: new FFmpegWords(words) })
   if (typeof at === 'number') return new ValidationError(`${shown} has no frame at ${at} s: it is shorter`)
   return new ValidationError(`${shown} does not tell its length, so ${at} of it is not known: give seconds`)
 }

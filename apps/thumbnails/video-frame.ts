@@ -36,15 +36,17 @@ export async function videoFrame(video: Video, params: ThumbnailParams, options:
   const { at = DEFAULT_AT_SECONDS } = params
   const seconds = typeof at === 'number' ? at : await shareOf(video, at, options)
   // The last frame is shown until the end, and a container may say a little more than there is: a second earlier will do.
-  for (const second of new Set([seconds, Math.max(seconds - END_SECONDS, 0)])) {
-    const frame = await frameAt(video, second, params, options)
-    if (frame.length > 0) return frame
+  const near = new Set([seconds, Math.max(seconds - END_SECONDS, 0)])
+  // If it is shorter than that: without a wish any frame will do; with one, it matters whether there is any.
+  let words = ''
+  for (const second of near.add(0)) {
+    const run = await frameAt(video, second, params, options)
+    words = run.words
+    if (run.output.length === 0) continue
+    if (params.at !== undefined && seconds - second > END_SECONDS) throw noFrame(video.key, seconds)
+    return run.output
   }
-  // Shorter than that. Without a wish any frame will do; with one, it matters whether there is any.
-  const first = seconds > END_SECONDS ? await frameAt(video, 0, params, options) : Buffer.alloc(0)
-  if (first.length === 0) throw noFrame(video.key)
-  if (params.at !== undefined) throw noFrame(video.key, seconds)
-  return first
+  throw noFrame(video.key, undefined, words)
 }
 
 async function frameAt(
@@ -52,7 +54,7 @@ async function frameAt(
   seconds: number,
   params: ThumbnailParams,
   { ffmpeg, limits, maxPixels, signal }: VideoFrameOptions,
-): Promise<Buffer> {
+): Promise<Run> {
   const args = [
     ...reading(video, maxPixels),
     ...(seconds > 0 ? ['-ss', seconds.toFixed(3)] : []),
@@ -63,7 +65,7 @@ async function frameAt(
   ]
   const run = await limitedRun(ffmpeg.path, args, limits, signal)
   throwIfFailed(run, video, limits)
-  return run.output
+  return run
 }
 
 /** The second that a share of the length means. FFmpeg tells the length when it is given nothing to write. */

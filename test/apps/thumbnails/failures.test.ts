@@ -19,6 +19,7 @@ async function diesAs(key: string, body: Uint8Array, params?: Parameters<TestWor
   return `${letter.kind}: ${letter.message}`
 }
 
+const SOUND = ['-f', 'lavfi', '-i', 'sine=d=1']
 const firstHalf = (bytes: Buffer) => bytes.subarray(0, bytes.length / 2)
 
 describe('videos', () => {
@@ -31,18 +32,14 @@ describe('videos', () => {
       async () => (await video('mkv')).subarray(0, 40),
       'permanent: "header-only.mkv" is damaged or not what it seems: FFmpeg cannot read it',
     ],
-    ['garbage.mkv', async () => garbled(await video('mkv')), 'permanent: "garbage.mkv" '],
+    ['garbage.mkv', async () => garbled(await video('mkv'), 60), 'permanent: "garbage.mkv" '],
     [
       'sound.m4a',
-      () => media('m4a', '-f', 'lavfi', '-i', 'sine=d=1', '-c:a', 'aac'),
+      () => media('m4a', ...SOUND, '-c:a', 'aac'),
       'validation: "sound.m4a" has no video in it: is it audio only?',
     ],
-    [
-      'sound.ogg',
-      () => media('ogg', '-f', 'lavfi', '-i', 'sine=d=1', '-c:a', 'flac'),
-      'validation: "sound.ogg" has no video',
-    ],
-    ['sound.wav', () => media('wav', '-f', 'lavfi', '-i', 'sine=d=1'), 'validation: "sound.wav" is audio, not a video'],
+    ['sound.ogg', () => media('ogg', ...SOUND, '-c:a', 'flac'), 'validation: "sound.ogg" has no video'],
+    ['sound.wav', () => media('wav', ...SOUND), 'validation: "sound.wav" is audio, not a video'],
     [
       'no-frames.mp4',
       () => media('mp4', '-f', 'lavfi', '-i', 'color=red:s=64x64:d=1', '-c:v', 'mpeg4', '-frames:v', '0'),
@@ -55,8 +52,13 @@ describe('videos', () => {
     ],
     [
       'foreign.avi',
-      () => media('avi', '-f', 'lavfi', '-i', 'color=red:s=64x64:r=10:d=1', '-c:v', 'zmbv'),
+      () => media('avi', ...SOUND, '-f', 'lavfi', '-i', 'color=red:s=64x64:r=10:d=1', '-c:a', 'mp2', '-c:v', 'zmbv'),
       'validation: "foreign.avi" is encoded with zmbv, which is not decoded here',
+    ],
+    [
+      'garbled-frames.mp4',
+      async () => garbled(await video('mp4', { audio: ['-c:a', 'aac', '-movflags', '+faststart'] }), 'mdat'),
+      'permanent: "garbled-frames.mp4" ',
     ],
   ])('%s', { timeout: 60_000 }, async (key, make, expected) => {
     expect(await diesAs(key, await make())).toContain(expected)
@@ -74,6 +76,9 @@ describe('videos', () => {
     expect(causes[0]?.message).toContain('moov atom not found')
     expect(causes[0]?.message).not.toContain('127.0.0.1')
     expect(stack).toContain('video-f')
+    const frames = await video('mp4', { audio: ['-c:a', 'aac', '-movflags', '+faststart'] })
+    await s3.put('garbled-again.mp4', garbled(frames, 'mdat'))
+    expect((await worker.died('garbled-again.mp4')).causes[0]?.message).toMatch(/mpeg4|decod/)
   })
 })
 
@@ -111,9 +116,10 @@ test('a payload that is wrong is refused when it is enqueued', async () => {
   await expect(enqueue({ input_key: 'a', params: { colour: 'red' } })).rejects.toThrow('colour')
 })
 
-/** Its head is whole, and the rest is not what it was. */
-function garbled(bytes: Buffer): Buffer {
+/** Whole up to here, and then not what it was. */
+function garbled(bytes: Buffer, from: number | string): Buffer {
   const copy = Buffer.from(bytes)
-  for (let at = 60; at < copy.length; at += 1) copy[at] = (at * 31) % 256
+  const start = typeof from === 'number' ? from : copy.indexOf(from) + from.length
+  for (let at = start; at < copy.length; at += 1) copy[at] = (at * 31) % 256
   return copy
 }
