@@ -13,7 +13,8 @@ const SINCE = `(SELECT since FROM clock)`
 /** As JSON writes a time anyway, whatever the session's time zone is. */
 const utc = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
-// Deaths are found in the index by status and kind, one range for each kind. The audit is found by its id, newest first.
+// Deaths are found in the index by status and kind, one range for each kind. LATERAL with a limit, not a join: that might
+// be answered by hashing the whole table. A limit that the planner cannot see keeps it on the index. The audit is found by its id, newest first.
 const NEWS = sql`
   WITH clock AS MATERIALIZED (
     SELECT now, coalesce(to_timestamp($2::double precision / 1000), now) - ${String(LOOK_BACK_MS)} * interval '1 millisecond' AS since
@@ -27,13 +28,17 @@ const NEWS = sql`
     ) d ORDER BY at DESC, seq DESC LIMIT $3::integer
   ), made AS (
     SELECT updated_at AS at, fingerprint AS id, title, kind, service, first_version AS version FROM (
-      SELECT * FROM redrive.failure_group WHERE merged_into IS NULL ORDER BY last_seen DESC, fingerprint DESC LIMIT $3::integer
+      SELECT * FROM redrive.failure_group WHERE merged_into IS NULL ORDER BY last_seen DESC, fingerprint DESC
+      LIMIT (SELECT $3::integer)
     ) g WHERE updated_at > ${SINCE} AND version = 1
   ), done AS (
     SELECT a.at, a.id, a.action, a.target_type, a.target, a.actor, a.reason, a.after ->> 'message' AS message, g.title, g.kind,
       g.service, g.regressed_version AS version
     FROM (SELECT * FROM redrive.audit ORDER BY id DESC LIMIT $3::integer) a
-    LEFT JOIN redrive.failure_group g ON a.action = 'regress' AND a.target_type = 'group' AND g.fingerprint = a.target
+    LEFT JOIN LATERAL (
+      SELECT * FROM redrive.failure_group g
+      WHERE a.action = 'regress' AND a.target_type = 'group' AND g.fingerprint = a.target COLLATE "C" LIMIT 1
+    ) g ON true
     WHERE a.at > ${SINCE} AND a.action <> 'refused'
   ), moved AS (
     SELECT since AS at, service, state, reason, changed_by, shadow, ${utc('open_until')} AS open_until FROM redrive.breaker

@@ -72,12 +72,16 @@ describe.each(LIBRARIES)('$name', ({ kind }) => {
       ({ event, data }) => event === 'statistics' && data.deadLetterQueueSummary.length > 0,
     )
     expect(counted.data.deadLetterQueueSummary).toMatchObject([{ queue_name: 'told', pending_recovery: 1 }])
+    await desk.ask(`PATCH /groups/${encodeURIComponent(dead.data.group)}`, { body: { status: 'resolved' } })
+    await aDeadLetter(desk, 'told', { message: 'the total is missing' })
+    const regressed = await stream.until(({ event }) => event === 'group.regressed')
+    expect(regressed.data).toMatchObject({ id: dead.data.group, title: cause.data.title, kind: 'permanent' })
     // Looked at again and again, told once.
     await desk.ask('POST /queues/last/pause')
     await stream.until(({ event, data }) => event === 'queue.paused' && data.queue === 'last')
     const told = stream.told.filter(({ id: numbered }) => numbered !== undefined).map(each => JSON.stringify(each.data))
     expect(new Set(told).size).toBe(told.length)
-    expect(stream.told.filter(({ event }) => event === 'job.dead')).toHaveLength(1)
+    expect(stream.told.filter(({ event }) => event === 'job.dead')).toHaveLength(2)
     await stream.close()
   })
 
