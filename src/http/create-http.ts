@@ -191,7 +191,12 @@ export function createHttp(backend: Backend, options: HttpOptions = {}): Http {
     const asked = { request, url: new URL(request.url), params, address, cut: cutOf(context.env) }
     try {
       const { status, headers, body } = await within(clock, timeoutMs, work(asked))
-      return new Response(body, { status, headers: { ...common, 'content-type': type, ...headers } })
+      // Whoever asks for the head alone never reads: nothing is kept for them.
+      if (request.method === 'HEAD' && typeof body !== 'string') await body.cancel()
+      return new Response(request.method === 'HEAD' ? null : body, {
+        status,
+        headers: { ...common, 'content-type': type, ...headers },
+      })
     } catch (thrown) {
       const error = asRedriveError(thrown)
       const problem = problemOf(error)

@@ -1,3 +1,7 @@
 import type { Call } from '../route.js'
 
-export const streamEvents = ({ feed, listening }: Call) => feed.listen(listening)
+export function streamEvents({ feed, listening, header }: Call) {
+  // A proxy that gathers what it passes on would keep events back.
+  header('x-accel-buffering', 'no')
+  return feed.listen(listening)
+}
