@@ -22,7 +22,8 @@ export function findRabbitmqServer() {
 /**
  * @typedef {object} TemporaryRabbitmq
  * @property {string} url
- * @property {() => Promise<void>} kill as by kill -9
+ * @property {() => Promise<void>} kill as by kill -9: acknowledgements of the last moments may be forgotten
+ * @property {() => Promise<void>} end as an operator would
  * @property {() => Promise<void>} start again, with what is on disk
  * @property {() => Promise<void>} stop ends the node and removes its folder; safe to call twice
  */
@@ -55,15 +56,17 @@ export async function startTemporaryRabbitmq(program) {
   /** @type {import('node:child_process').ChildProcess | undefined} */
   let node
 
-  const kill = async () => {
+  /** @param {NodeJS.Signals} signal */
+  const signalled = async signal => {
     const running = node
     node = undefined
     if (!running?.pid || running.exitCode !== null || running.signalCode !== null) return
     const ended = once(running, 'exit')
     // The script and the machine under it are one group, which is ours alone.
-    process.kill(-running.pid, 'SIGKILL')
+    process.kill(-running.pid, signal)
     await ended
   }
+  const kill = () => signalled('SIGKILL')
   const start = async () => {
     node = spawn(program, [], { env, cwd: folder, detached: true, stdio: 'ignore' })
     node.on('error', () => {})
@@ -83,7 +86,7 @@ export async function startTemporaryRabbitmq(program) {
     await stop()
     throw error
   }
-  return { url: `amqp://guest:guest@127.0.0.1:${port}`, kill, start, stop }
+  return { url: `amqp://guest:guest@127.0.0.1:${port}`, kill, end: () => signalled('SIGTERM'), start, stop }
 }
 
 /** Whether it speaks AMQP: a port is open before that. @param {number} port @returns {Promise<boolean>} */

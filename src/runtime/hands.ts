@@ -7,6 +7,7 @@ import type { ClaimedJob } from '../domain/job.js'
 import type { Settlement } from '../domain/settlement.js'
 import { type Adoption, adoptRunning, park } from '../ledger/carried.js'
 import { completeLate } from '../ledger/carried-late.js'
+import type { Database } from '../ledger/database.js'
 import type { Broker, BrokerConsumer, Delivery } from '../transport/broker.js'
 import { type CarriedJob, read, storable } from '../transport/envelope.js'
 import type { LaneDemand } from '../transport/transport.js'
@@ -98,7 +99,10 @@ export class Hands {
   readonly #forgetHands: () => void
   readonly #inHands = new Map<Lease, InHand>()
   readonly #byDelivery = new Map<Delivery, InHand>()
-  /** Succeeded here, and perhaps not acknowledged: if it comes again, it is not to run. */
+  /**
+   * The last that succeeded here: if one comes again, it is not to run. Its acknowledgement was lost on the way, or by a
+   * broker that was killed.
+   */
   readonly #succeeded = new Set<JobId>()
   /** Ends that were written while another of the same batch was not: a batch is tried again whole. */
   readonly #written = new WeakMap<Settlement, boolean>()
@@ -303,7 +307,6 @@ export class Hands {
     const lost = new Set(await consumer.acknowledge(sent.map(({ hand }) => hand.delivery as Delivery)))
     for (const { hand, settlement, done } of items) {
       if (hand.delivery !== undefined && !lost.has(hand.delivery)) {
-        this.#succeeded.delete(hand.job.id)
         this.#counted(hand)
         this.#forget(hand)
         done(true)
@@ -387,26 +390,31 @@ export class Hands {
   async #adoptAll(hands: readonly InHand[]): Promise<void> {
     const { db, clock, random } = this.#runtime
     const { session, safe, onError } = this.#options
-    for (let pauseMs = 50; safe() && !this.#closed.signal.aborted; pauseMs = Math.min(pauseMs * 2, 1_000)) {
+    for (let pauseMs = 50; !this.#closed.signal.aborted; pauseMs = Math.min(pauseMs * 2, 1_000)) {
       const waiting = hands.filter(({ lease }) => this.#inHands.has(lease))
       if (waiting.length === 0) break
       try {
-        const adopted = await adoptRunning(
-          db,
-          session() as SessionId,
-          waiting.map(hand => this.#adoption(hand)),
-        )
-        for (const hand of waiting) {
-          const lease = adopted.get(hand.job.id)
-          if (lease !== undefined) hand.adopted = lease
-        }
-        break
+        // On a session that may have ended they would be rescued from us: it is revived, or there is a new one soon.
+        if (safe() && (await this.#adoptOnce(db, session() as SessionId, waiting))) break
       } catch (error) {
         onError(error)
-        await sleep(clock, pauseMs * (0.5 + random() / 2), this.#closed.signal)
       }
+      await sleep(clock, pauseMs * (0.5 + random() / 2), this.#closed.signal)
     }
     for (const hand of hands) delete hand.adopting
+  }
+
+  async #adoptOnce(db: Database, session: SessionId, hands: readonly InHand[]): Promise<true> {
+    const adopted = await adoptRunning(
+      db,
+      session,
+      hands.map(hand => this.#adoption(hand)),
+    )
+    for (const hand of hands) {
+      const lease = adopted.get(hand.job.id)
+      if (lease !== undefined) hand.adopted = lease
+    }
+    return true
   }
 
   #leaveToLedger(hands: readonly InHand[]): void {

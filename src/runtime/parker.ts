@@ -47,7 +47,7 @@ export interface ParkerOptions {
 
 const BATCH = 200
 /** A worker whose connection broke has so long to tell the ledger that it goes on running what comes again. */
-const GRACE_MS = 1_000
+const GRACE_MS = 2_000
 const LOOK_MS = 250
 
 export class Parker {
