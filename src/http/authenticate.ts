@@ -11,6 +11,9 @@ export interface Identity {
   readonly scopes: readonly Scope[]
 }
 
+/** `isMade`: by us, of 256 random bits, so that no number of guesses finds it. A configured one may be short. */
+export type Known = Identity & { readonly isMade: boolean }
+
 const REMEMBERED_MS = 3_000
 const BEARER = /^Bearer +([\x21-\x7e]{1,512})$/i
 
@@ -27,7 +30,7 @@ export class Authenticator {
   }
 
   /** Undefined: nobody we know. */
-  async identify(authorization: string | null): Promise<Identity | undefined> {
+  async identify(authorization: string | null): Promise<Known | undefined> {
     const [, secret] = BEARER.exec(authorization ?? '') ?? []
     if (secret === undefined) return undefined
     const given = Buffer.from(hashOf(secret), 'hex')
@@ -36,7 +39,7 @@ export class Authenticator {
     for (const token of [...this.#configured, ...(await this.#tokens())]) {
       if (timingSafeEqual(Buffer.from(token.hash, 'hex'), given)) found ??= token
     }
-    return found && { name: found.name, scopes: found.scopes }
+    return found && { name: found.name, scopes: found.scopes, isMade: !this.#configured.includes(found) }
   }
 
   /** A token was made or revoked: the next request reads them anew. */

@@ -97,21 +97,22 @@ export function createHttp(backend: Backend, options: HttpOptions = {}): Http {
   /** Whoever may not is turned away before anything of the request is read. */
   const admit = async (route: Route, { request, address }: Asked): Promise<Identity> => {
     if (route.scope === 'none') return { name: 'anonymous', scopes: [] }
+    const who = await authenticator.identify(request.headers.get('authorization'))
     const waitMs = throttle.waitMs(address)
-    if (waitMs > 0) {
+    // Whoever shares an address with one who guesses is not locked out with them, unless the token could be guessed.
+    if (waitMs > 0 && !who?.isMade) {
       const seconds = Math.ceil(waitMs / 1_000)
       throw new RedriveError('THROTTLED', `Too many wrong tokens; wait ${seconds} s`, {
         details: { retryAfterSeconds: seconds },
       })
     }
-    const who = await authenticator.identify(request.headers.get('authorization'))
     const about = { route: `${route.method.toUpperCase()} ${route.path}`, address }
     if (!who) {
       throttle.failed(address)
       await refusals.record({ ...about, actor: 'anonymous', code: 'UNAUTHENTICATED' })
       throw new RedriveError('UNAUTHENTICATED', 'This needs a bearer token that is known here')
     }
-    if (allows(who.scopes, route.scope)) return who
+    if (allows(who.scopes, route.scope)) return { name: who.name, scopes: who.scopes }
     await refusals.record({ ...about, actor: who.name, code: 'FORBIDDEN' })
     throw new RedriveError('FORBIDDEN', `Token ${who.name} lacks the scope ${route.scope}`, {
       details: { scope: route.scope },

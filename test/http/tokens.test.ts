@@ -98,6 +98,20 @@ describe('those who guess', () => {
     expect(await guess(http, 'root-secret', '10.0.0.1')).toBe(200)
   })
 
+  it('do not lock out whoever shares their address and has a token that we made', async () => {
+    const { secret } = await desk.redrive.operator.tokens.create('beside', ['read'])
+    const http = createHttp(desk.redrive, {
+      tokens: 'root:admin:root-secret',
+      throttle: { failures: 3, windowMs: 60_000 },
+      clock: manualClock(),
+    })
+    for (let tried = 0; tried < 3; tried += 1) expect(await guess(http, `guess-${tried}`, '10.0.0.3')).toBe(401)
+    expect(await guess(http, 'guess-again', '10.0.0.3')).toBe(429)
+    expect(await guess(http, 'root-secret', '10.0.0.3')).toBe(429)
+    expect(await guess(http, secret, '10.0.0.3')).toBe(200)
+    expect(await guess(http, 'guess-again', '10.0.0.3')).toBe(429)
+  })
+
   it('one network of IPv6 is one address; the oldest are forgotten', () => {
     const throttle = new Throttle(manualClock(), { failures: 1, windowMs: 60_000 })
     throttle.failed('2001:db8:1:2::1')
