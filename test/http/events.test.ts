@@ -192,6 +192,10 @@ it('has room for so many, in all and of one token', TIMEOUT, async () => {
   expect(full).toMatchObject({ status: 429, body: { code: 'TOO_MANY_STREAMS', limit: 3 } })
   expect(full.headers.get('retry-after')).toBe('10')
   await streams[0]?.close()
+  // Whoever asks for the head alone takes no place.
+  const url = 'http://localhost/api/queue-admin/events'
+  const head = { method: 'HEAD', headers: { authorization: `Bearer ${SECRETS.read}` } }
+  for (let times = 0; times < 5; times += 1) expect((await http.fetch(new Request(url, head))).status).toBe(200)
   expect((await ask(SECRETS.read)).status).toBe(200)
   for (const stream of streams) await stream.close()
 })
