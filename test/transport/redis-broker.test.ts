@@ -185,6 +185,22 @@ test('a late acknowledgement does not settle what another has', async () => {
   expect(await raw.xlen(`${prefix}mail:5`)).toBe(1)
 })
 
+test('what was lost and has come again is settled by its later holder only', async () => {
+  const { broker, raw, prefix } = await redisScene()
+  const redis = broker()
+  await redis.publish(numbered(1))
+  const { consumer, take } = hand(redis, { prefetch: 2 })
+  const before = await take(1)
+  const [[id] = ['']] = await raw.xrange(`${prefix}mail:5`, '-', '+')
+  await raw.xclaim(`${prefix}mail:5`, 'redrive', 'parked', 0, id, 'JUSTID')
+  const again = await take(1)
+  expect(again[0]?.redelivered).toBe(true)
+  expect(await consumer.acknowledge(before)).toEqual(before)
+  expect(await raw.xlen(`${prefix}mail:5`)).toBe(1)
+  expect(await consumer.acknowledge(again)).toEqual([])
+  expect(await raw.xlen(`${prefix}mail:5`)).toBe(0)
+})
+
 test('a long handler keeps what it has, and is told when it lost it', async () => {
   const { broker, raw, prefix } = await redisScene()
   const redis = broker({ claimAfterMs: 3_000 })

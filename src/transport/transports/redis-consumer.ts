@@ -8,7 +8,7 @@ import type { RedisDelivery } from './redis-entry.js'
 import { Holdings } from './redis-holdings.js'
 import { RedisReader } from './redis-reader.js'
 import { ACKNOWLEDGE, KEEP, LEAVE, PARK_TOUCHED, PARK_UNTOUCHED, type Script } from './redis-scripts.js'
-import { selection } from './redis-selection.js'
+import { nameOf, selection } from './redis-selection.js'
 import { type Stream, streamsOf } from './redis-streams.js'
 
 export interface ConsumerParts {
@@ -193,8 +193,8 @@ export class RedisConsumer implements BrokerConsumer {
       const chunk = deliveries.slice(from, from + CHUNK)
       const { keys, words } = selection(chunk)
       const answer = await this.#parts.commands.run(script, keys, [this.#parts.consumer, ...words], limitMs)
-      const named = new Set((answer as [number, string][]).map(([index, id]) => `${keys[index - 1]}\n${id}`))
-      if (named.size > 0) others.push(...chunk.filter(({ key, id }) => named.has(`${key}\n${id}`)))
+      const named = new Set((answer as [number, string][]).map(([index, id]) => nameOf(keys[index - 1] as string, id)))
+      if (named.size > 0) others.push(...chunk.filter(({ name }) => named.has(name)))
     }
     return others
   }

@@ -1,7 +1,7 @@
 // An entry of a stream in the terms of the port, and the other way round. The field `body` is the payload; every other
 // field is a header. Anyone can make one: XADD redrive:images:5 * redrive-name resize body '{"key":"a.png"}'
 import type { Delivery, Message } from '../broker.js'
-import { type Placed, placed } from './redis-selection.js'
+import { nameOf, type Placed } from './redis-selection.js'
 import type { Stream } from './redis-streams.js'
 
 const BODY = 'body'
@@ -25,6 +25,7 @@ export class RedisDelivery implements Delivery, Placed {
   readonly body: string
   readonly headers: Readonly<Record<string, string>>
   readonly key: string
+  readonly name: string
   readonly at: number
   readonly sequence: number
   /** Given a turn before its time, so that it is not passed over for ever. */
@@ -39,10 +40,11 @@ export class RedisDelivery implements Delivery, Placed {
   constructor(stream: Stream, id: string, fields: readonly string[], about: About) {
     this.stream = stream
     this.id = id
-    const { key, at, sequence } = placed(stream.key, id)
-    this.key = key
-    this.at = at
-    this.sequence = sequence
+    const dash = id.indexOf('-')
+    this.key = stream.key
+    this.name = nameOf(stream.key, id)
+    this.at = Number(id.slice(0, dash))
+    this.sequence = Number(id.slice(dash + 1))
     this.redelivered = about.redelivered
     this.outOfTurn = about.outOfTurn ?? false
     this.safeUntil = about.safeUntil

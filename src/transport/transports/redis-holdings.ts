@@ -18,17 +18,18 @@ export class Holdings {
     return [...this.#held.values()]
   }
 
+  /** False for one that was lost and has come again: then the later one is in hand. */
   has(delivery: RedisDelivery): boolean {
-    return this.#held.get(nameOf(delivery.key, delivery.id)) === delivery
+    return this.#held.get(delivery.name) === delivery
   }
 
-  knows(key: string, id: string): boolean {
-    return this.#held.has(nameOf(key, id))
+  knows(name: string): boolean {
+    return this.#held.has(name)
   }
 
   /** `inLine` off: in hand, but not to be taken. */
   add(delivery: RedisDelivery, inLine: boolean): void {
-    this.#held.set(nameOf(delivery.key, delivery.id), delivery)
+    this.#held.set(delivery.name, delivery)
     if (!inLine) return
     const line = this.#arrived.get(delivery.queue)
     if (!line) this.#arrived.set(delivery.queue, [delivery])
@@ -54,7 +55,7 @@ export class Holdings {
   drop(deliveries: readonly RedisDelivery[]): void {
     for (const delivery of deliveries) {
       if (!this.has(delivery)) continue
-      this.#held.delete(nameOf(delivery.key, delivery.id))
+      this.#held.delete(delivery.name)
       if (delivery.taken) continue
       const line = this.#arrived.get(delivery.queue) ?? []
       const place = line.indexOf(delivery)
@@ -65,21 +66,17 @@ export class Holdings {
   /** Dropped without a word of Redis: it may still be in our name, and is not new to us when it comes again. */
   abandon(deliveries: readonly RedisDelivery[]): void {
     this.drop(deliveries)
-    for (const { key, id, taken, redelivered } of deliveries) {
-      if (taken || redelivered) this.#abandoned.add(nameOf(key, id))
-    }
+    for (const { name, taken, redelivered } of deliveries) if (taken || redelivered) this.#abandoned.add(name)
     for (const oldest of this.#abandoned) {
       if (this.#abandoned.size <= MOST_ABANDONED) break
       this.#abandoned.delete(oldest)
     }
   }
 
-  wasAbandoned(key: string, id: string): boolean {
-    return this.#abandoned.delete(nameOf(key, id))
+  wasAbandoned(name: string): boolean {
+    return this.#abandoned.delete(name)
   }
 }
-
-const nameOf = (key: string, id: string): string => `${key}\n${id}`
 
 /** Nearly always at the end: entries come in line. */
 function insert(line: RedisDelivery[], delivery: RedisDelivery): void {

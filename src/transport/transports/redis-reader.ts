@@ -7,7 +7,7 @@ import { isReply, pauseMs, type RedisConnection } from './redis-connection.js'
 import { RedisDelivery } from './redis-entry.js'
 import type { Holdings } from './redis-holdings.js'
 import { CLAIM, FOUND, HELD, KEEP, READ, SWEEP, TAKE } from './redis-scripts.js'
-import { placed, selection } from './redis-selection.js'
+import { nameOf, placed, selection } from './redis-selection.js'
 import { GROUP, inLine, type Stream } from './redis-streams.js'
 
 export interface ReaderOptions {
@@ -180,8 +180,9 @@ export class RedisReader {
     this.#arrive(
       claimed.flatMap(([index, id, owner, deliveries, fields]) => {
         const stream = streams[index - 1] as Stream
-        if (holdings.knows(stream.key, id)) return []
-        const unseen = owner === consumer && deliveries <= 1 && !holdings.wasAbandoned(stream.key, id)
+        const name = nameOf(stream.key, id)
+        if (holdings.knows(name)) return []
+        const unseen = owner === consumer && deliveries <= 1 && !holdings.wasAbandoned(name)
         return [new RedisDelivery(stream, id, fields, { redelivered: !unseen, safeUntil })]
       }),
     )
@@ -197,8 +198,8 @@ export class RedisReader {
     const deliveriesOf = new Map<string, number>()
     const unknown = held.flatMap(([index, id, deliveries]) => {
       const { key } = this.#streams[index - 1] as Stream
-      if (holdings.knows(key, id)) return []
-      deliveriesOf.set(`${key}\n${id}`, deliveries)
+      if (holdings.knows(nameOf(key, id))) return []
+      deliveriesOf.set(nameOf(key, id), deliveries)
       return [placed(key, id)]
     })
     if (unknown.length > 0) {
@@ -207,13 +208,13 @@ export class RedisReader {
       const others = (await this.#connection.run(KEEP, keys, [consumer, ...words])) as [number, string][]
       const read = (await this.#connection.run(READ, keys, [consumer, ...words])) as ReadEntry[]
       // What was given back in the meantime is not ours.
-      const notOurs = new Set(others.map(([index, id]) => `${keys[index - 1]}\n${id}`))
+      const notOurs = new Set(others.map(([index, id]) => nameOf(keys[index - 1] as string, id)))
       this.#arrive(
         read.flatMap(([index, id, fields]) => {
           const key = keys[index - 1] as string
-          const name = `${key}\n${id}`
+          const name = nameOf(key, id)
           if (notOurs.has(name)) return []
-          const seen = holdings.wasAbandoned(key, id) || deliveriesOf.get(name) !== 1
+          const seen = holdings.wasAbandoned(name) || deliveriesOf.get(name) !== 1
           return [new RedisDelivery(byKey.get(key) as Stream, id, fields, { redelivered: seen, safeUntil })]
         }),
       )

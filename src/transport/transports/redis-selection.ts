@@ -13,6 +13,9 @@ export function placed(key: string, id: string): Placed {
   return { key, id, at: Number(id.slice(0, dash)), sequence: Number(id.slice(dash + 1)) }
 }
 
+/** One text for an entry of a stream. */
+export const nameOf = (key: string, id: string): string => `${key}\n${id}`
+
 export const byPlace = (a: Placed, b: Placed): number => a.at - b.at || a.sequence - b.sequence
 
 export interface Selection {
