@@ -44,7 +44,6 @@ const LISTS = {
   'cursor in the middle': 'cursor=:cursor',
   'cursor in the middle of a queue': 'queue=queue-3&cursor=:cursor',
   'offset 10,000': 'offset=10000',
-  'offset 100,000': 'offset=100000',
   'offset 10,000 of a queue': 'queue=queue-3&offset=10000',
   'offset 10,000 of a q': 'q=charged&offset=10000',
   'limit 200': 'limit=200',

@@ -43,7 +43,8 @@ export interface ListOptions {
 export type Selection = (DeadLetterFilter & { readonly all?: never }) | { readonly all: true }
 
 const COUNTED_UP_TO = 10_000
-const LARGEST_OFFSET = 100_000
+/** As far as letters are counted; a cursor goes on from there, and costs the same however far it is. */
+export const LARGEST_OFFSET = COUNTED_UP_TO
 const BATCH = 1_000
 const MOST_AT_ONCE = 100_000
 const LANES = 2
@@ -284,7 +285,7 @@ function checkFilter(filter: DeadLetterFilter): void {
 function checkPlace({ cursor, offset }: ListOptions): { cursor?: string; offset?: number } {
   if (cursor !== undefined && !isCursor(cursor)) throw invalid('cursor', cursor, 'one that a list returned')
   if (offset !== undefined && !(Number.isInteger(offset) && offset >= 0 && offset <= LARGEST_OFFSET)) {
-    throw invalid('offset', offset, `a whole number from 0 to ${LARGEST_OFFSET}`)
+    throw invalid('offset', offset, `a whole number from 0 to ${LARGEST_OFFSET}; further on, use the cursor`)
   }
   return { ...(cursor !== undefined && { cursor }), ...(offset !== undefined && { offset }) }
 }

@@ -4,7 +4,7 @@ import { KINDS } from '../../domain/failure.js'
 import { RECOVERY_STATUSES } from '../../domain/lifecycle.js'
 import { LIMITS } from '../../domain/limits.js'
 import { OUTCOMES } from '../../domain/outcome.js'
-import { MOST_BY_ID } from '../../operator/dead-letters.js'
+import { LARGEST_OFFSET, MOST_BY_ID } from '../../operator/dead-letters.js'
 import { id, json, key, listOf, page, priority, reason, text, time, when, whole } from './common.js'
 
 export const kind = z.enum(KINDS)
@@ -87,7 +87,7 @@ export const deadLetterList = listOf(deadLetterBrief).openapi('DeadLetterList')
 
 export const deadLetterQuery = z.strictObject({
   ...page,
-  offset: whole(0, 100_000).optional(),
+  offset: whole(0, LARGEST_OFFSET).optional(),
   queue: key.optional(),
   name: key.optional(),
   kind: kind.optional(),
