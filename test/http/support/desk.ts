@@ -64,7 +64,8 @@ export async function askOf(
   const response = await fetch(request)
   const type = response.headers.get('content-type') ?? ''
   const text = type === 'text/event-stream' ? await firstOf(response) : await response.text()
-  const told = type.includes('json') && text !== '' ? JSON.parse(text) : text || undefined
+  const isText = type === 'text/event-stream' || type.startsWith('text/plain; version')
+  const told = text === '' ? undefined : isText ? text : JSON.parse(text)
   return { status: response.status, headers: response.headers, body: told }
 }
 
