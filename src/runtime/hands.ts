@@ -5,15 +5,14 @@ import { sleep } from '../domain/clock.js'
 import { carriedLease, type JobId, type Lease, type SessionId } from '../domain/ids.js'
 import type { ClaimedJob } from '../domain/job.js'
 import type { Settlement } from '../domain/settlement.js'
-import { type Adoption, adoptRunning, park } from '../ledger/carried.js'
-import { completeLate } from '../ledger/carried-late.js'
-import type { Database } from '../ledger/database.js'
 import type { Broker, BrokerConsumer, Delivery } from '../transport/broker.js'
-import { type CarriedJob, read, storable } from '../transport/envelope.js'
+import { read } from '../transport/envelope.js'
 import type { LaneDemand } from '../transport/transport.js'
-import { type Arrival, Arrivals } from './arrivals.js'
+import { Arrivals } from './arrivals.js'
 import { CarriedCounts } from './carried-counts.js'
+import { CarriedEnds } from './carried-ends.js'
 import type { AnyJobDefinition } from './definition.js'
+import { type InHand, InHands } from './in-hands.js'
 import { type Loop, loop } from './loop.js'
 import { claimed, Parker } from './parker.js'
 import type { Runtime } from './runtime.js'
@@ -39,29 +38,6 @@ export interface HandsOptions {
   readonly onError: (error: unknown) => void
 }
 
-interface InHand extends Arrival {
-  readonly job: CarriedJob
-  readonly lease: Lease
-  readonly consumer: BrokerConsumer
-  /** Undefined: the right to it is gone. */
-  delivery: Delivery | undefined
-  taken: boolean
-  /** It was said that it succeeded. */
-  ended?: true
-  /** Its end is being written: from now on that is all there is to do. */
-  settling?: true
-  /** Being taken into the ledger as running. */
-  adopting?: Promise<void>
-  /** Its claim in the ledger, by which it is settled from then on. */
-  adopted?: Lease
-}
-
-interface ToAcknowledge {
-  readonly hand: InHand
-  readonly settlement: Settlement
-  readonly done: (settled: boolean) => void
-}
-
 let leases = 0
 const TUNE_MS = 250
 /** So long ahead is worth holding ready, at the pace of the last moment. */
@@ -71,7 +47,6 @@ const MOST_PREFETCH = 10_000
 const SHUT_MS = 1_000
 /** ... and what a worker that is full does not get to, after so long. */
 const FULL_MS = 5_000
-const MOST_REMEMBERED = 10_000
 const EVERYTHING = Number.MAX_SAFE_INTEGER
 
 /** Undefined: no broker carries anything for this worker, and nothing is paid for it. */
@@ -97,18 +72,8 @@ export class Hands {
   readonly #counts: CarriedCounts
   readonly #tuner: Loop
   readonly #forgetHands: () => void
-  readonly #inHands = new Map<Lease, InHand>()
-  readonly #byDelivery = new Map<Delivery, InHand>()
-  /**
-   * The last that succeeded here: if one comes again, it is not to run. Its acknowledgement was lost on the way, or by a
-   * broker that was killed.
-   */
-  readonly #succeeded = new Set<JobId>()
-  /** Ends that were written while another of the same batch was not: a batch is tried again whole. */
-  readonly #written = new WeakMap<Settlement, boolean>()
-  readonly #closed = new AbortController()
-  #toAcknowledge: ToAcknowledge[] = []
-  #acknowledging = new Set<Promise<unknown>>()
+  readonly #inHands = new InHands()
+  readonly #ends: CarriedEnds
   #leaving = false
   #prefetch: number
   #finished = 0
@@ -121,8 +86,13 @@ export class Hands {
     this.#brokers = brokers
     this.#definitions = new Map(definitions.map(definition => [laneKey(definition), definition]))
     this.#arrivals = new Arrivals(definitions)
-    this.#parker = new Parker(runtime, { worker, session, standing: id => this.#standing(id), onError })
+    this.#parker = new Parker(runtime, { worker, session, standing: id => this.#inHands.standing(id), onError })
     this.#counts = new CarriedCounts(runtime, { brokers, session, inHands: queue => this.inHandsOf(queue), onError })
+    this.#ends = new CarriedEnds(runtime, {
+      ...options,
+      inHands: this.#inHands,
+      onCompleted: ({ queue }) => this.#completed(queue),
+    })
     this.#prefetch = concurrency
     this.#tunedAt = runtime.clock.monotonic()
     this.#tuner = loop({ ...runtime, step: async () => this.#tune(), onError })
@@ -139,10 +109,6 @@ export class Hands {
     return this.#options.definitions.every(({ queue }) => this.#brokers.has(queue))
   }
 
-  get hasArrivals(): boolean {
-    return this.#arrivals.count > 0
-  }
-
   /** The job is fenced by the ledger and by our session, as if it had been claimed there. */
   isAdopted(lease: Lease): boolean {
     return this.#inHands.get(lease)?.adopted !== undefined
@@ -150,7 +116,7 @@ export class Hands {
 
   /** Those that run here, or whose ends are being written, whatever the ledger knows of that. */
   taken(): JobId[] {
-    return [...this.#inHands.values()].filter(({ taken }) => taken).map(({ job }) => job.id)
+    return this.#inHands.taken()
   }
 
   /** Up to `limit` jobs that have arrived, first in line first. */
@@ -159,47 +125,25 @@ export class Hands {
     this.#receiveAll()
     const now = this.#runtime.clock.now()
     return this.#arrivals.take(demand, limit).map(hand => {
-      hand.taken = true
-      const service = hand.job.service ?? this.#definitions.get(laneKey(hand))?.service
+      this.#inHands.take(hand)
+      const service = hand.job.service ?? hand.service
       return { ...claimed(hand.job, now), lease: hand.lease, ...(service !== undefined && { service }) }
     })
   }
 
   /** A success: acknowledged, together with those that end in the same turn. */
   complete(settlement: Settlement, done: (settled: boolean) => void): void {
-    const hand = this.#find(settlement)
-    if (!hand || hand.ended) return void done(false)
-    hand.ended = true
-    if (!hand.delivery || hand.adopted || hand.adopting) this.#options.write(settlement, done)
-    else {
-      if (this.#toAcknowledge.length === 0) this.#runtime.clock.soon(() => this.#flush())
-      this.#toAcknowledge.push({ hand, settlement, done })
-    }
+    this.#ends.complete(settlement, done)
   }
 
   /** Writes ends in the ledger. Returns those that were refused: their jobs belong to someone else now. */
-  async settle(batch: readonly Settlement[]): Promise<Settlement[]> {
-    await Promise.all(batch.map(({ lease }) => this.#inHands.get(lease)?.adopting))
-    const seen = new Set<Lease>()
-    const adopted: [Settlement, InHand][] = []
-    const late: [Settlement, InHand][] = []
-    const toPark: [Settlement, InHand][] = []
-    for (const settlement of batch) {
-      const hand = this.#find(settlement)
-      if (hand) hand.settling = true
-      if (this.#written.has(settlement)) continue
-      if (!hand || seen.has(settlement.lease)) this.#written.set(settlement, false)
-      else if (hand.adopted) adopted.push([settlement, hand])
-      else if (settlement.decision.type === 'complete') late.push([settlement, hand])
-      else if (hand.delivery) toPark.push([settlement, hand])
-      else this.#written.set(settlement, false)
-      seen.add(settlement.lease)
-    }
-    if (adopted.length > 0) await this.#settleAdopted(adopted)
-    if (late.length > 0) await this.#completeLate(late)
-    if (toPark.length > 0) await this.#park(toPark)
-    for (const settlement of batch) this.#forget(this.#find(settlement))
-    return batch.filter(settlement => this.#written.get(settlement) === false)
+  settle(batch: readonly Settlement[]): Promise<Settlement[]> {
+    return this.#ends.settle(batch)
+  }
+
+  /** Resolves when every success has been acknowledged, or handed to the ledger, or when the signal aborts. */
+  acknowledged(signal: AbortSignal): Promise<void> {
+    return this.#ends.acknowledged(signal)
   }
 
   /** Nothing of a paused queue is started; what has arrived waits in the ledger. */
@@ -222,23 +166,9 @@ export class Hands {
     this.#leaveToLedger(this.#arrivals.remove(() => true))
   }
 
-  /** Resolves when every success has been acknowledged, or handed to the ledger, or when the signal aborts. */
-  async acknowledged(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#runtime
-    while (!signal.aborted && (this.#toAcknowledge.length > 0 || this.#acknowledging.size > 0)) {
-      if (this.#toAcknowledge.length > 0) this.#flush()
-      const given = new AbortController()
-      await Promise.race([
-        Promise.all(this.#acknowledging),
-        sleep(clock, EVERYTHING, AbortSignal.any([signal, given.signal])),
-      ])
-      given.abort()
-    }
-  }
-
   /** What the ledger did not take within the limit goes back to the broker. */
   async close(limitMs: number): Promise<void> {
-    this.#closed.abort()
+    this.#ends.close()
     await this.#tuner.stop()
     await this.#parker.stop(limitMs)
     await Promise.all([...new Set(this.#consumers.values())].map(consumer => consumer.close()))
@@ -279,94 +209,20 @@ export class Hands {
       leases += 1
       const { queue, name, priority } = job
       const lease = carriedLease(leases)
-      const hand: InHand = { job, queue, name, priority, lease, consumer, delivery, arrivedAt, taken: false }
-      this.#inHands.set(hand.lease, hand)
-      this.#byDelivery.set(delivery, hand)
+      const service = this.#definitions.get(laneKey(job))?.service
+      const hand: InHand = { job, queue, name, priority, lease, consumer, service, delivery, arrivedAt, taken: false }
+      this.#inHands.add(hand)
       this.#arrivals.add(hand)
     } else {
       this.#parker.add({ ...parked, cause: { type: 'unknown' } })
     }
   }
 
-  #flush(): void {
-    const batch = this.#toAcknowledge
-    this.#toAcknowledge = []
-    const byConsumer = new Map<BrokerConsumer, ToAcknowledge[]>()
-    for (const item of batch) {
-      const { consumer } = item.hand
-      const items = byConsumer.get(consumer)
-      if (items) items.push(item)
-      else byConsumer.set(consumer, [item])
-    }
-    for (const [consumer, items] of byConsumer) this.#track(this.#acknowledge(consumer, items))
-  }
-
-  async #acknowledge(consumer: BrokerConsumer, items: readonly ToAcknowledge[]): Promise<void> {
-    const sent = items.filter(({ hand }) => hand.delivery !== undefined)
-    for (const { hand } of items) this.#remember(hand.job.id)
-    const lost = new Set(await consumer.acknowledge(sent.map(({ hand }) => hand.delivery as Delivery)))
-    for (const { hand, settlement, done } of items) {
-      if (hand.delivery !== undefined && !lost.has(hand.delivery)) {
-        this.#counted(hand)
-        this.#forget(hand)
-        done(true)
-      } else {
-        // Perhaps it counted, perhaps not: the ledger is told, so that nobody runs it again.
-        this.#drop(hand)
-        this.#options.write(settlement, done)
-      }
-    }
-  }
-
-  #track(work: Promise<unknown>): void {
-    const tracked = work.catch(this.#options.onError).finally(() => this.#acknowledging.delete(tracked))
-    this.#acknowledging.add(tracked)
-  }
-
-  async #settleAdopted(ends: readonly [Settlement, InHand][]): Promise<void> {
-    const { transport } = this.#runtime
-    const theirs = ends.map(([settlement, hand]) => {
-      const { receipt: _, ...end } = settlement
-      return { ...end, lease: hand.adopted as Lease }
-    })
-    const by = { session: this.#options.session() as SessionId, lane: 0 }
-    const refused = new Set(await transport.settle(theirs, by))
-    for (const [index, [settlement]] of ends.entries()) {
-      this.#written.set(settlement, !refused.has(theirs[index] as Settlement))
-    }
-  }
-
-  async #completeLate(ends: readonly [Settlement, InHand][]): Promise<void> {
-    for (const [, hand] of ends) this.#remember(hand.job.id)
-    const batch = ends.map(([{ decision }, hand]) => ({
-      job: this.#adoption(hand),
-      result: decision.type === 'complete' ? decision.result : null,
-    }))
-    const written = await completeLate(this.#runtime.db, batch)
-    for (const [settlement, hand] of ends) {
-      const ours = written.has(hand.job.id)
-      this.#written.set(settlement, ours)
-      if (ours) this.#counted(hand)
-    }
-  }
-
-  async #park(ends: readonly [Settlement, InHand][]): Promise<void> {
-    const { db, transport } = this.#runtime
-    const batch = ends.map(([{ outcome, decision }, hand]) => ({ job: this.#adoption(hand), outcome, decision }))
-    const refused = new Set(await park(db, this.#options.session() as SessionId, batch))
-    for (const [index, [settlement, hand]] of ends.entries()) {
-      this.#written.set(settlement, !refused.has(batch[index] as (typeof batch)[number]))
-      // One that is refused is in the ledger as well: there is nothing left to do for its message.
-      if (hand.delivery) this.#track(hand.consumer.acknowledge([hand.delivery]))
-    }
-    for (const queue of new Set(ends.map(([, hand]) => hand.queue))) transport.wake(queue)
-  }
-
   /** The right to these is gone, and anyone may get them. The ledger is told before they do. */
   #lose(deliveries: readonly Delivery[]): void {
     this.#parker.drop(new Set(deliveries))
-    const lost = deliveries.flatMap(delivery => this.#byDelivery.get(delivery) ?? [])
-    for (const hand of lost) this.#drop(hand)
+    const lost = this.#inHands.of(deliveries)
+    for (const hand of lost) this.#inHands.lose(hand)
     const gone = new Set(lost)
     const unstarted = this.#arrivals.remove(hand => gone.has(hand))
     const released = new Set(this.#options.release(new Set(lost.map(({ lease }) => lease))))
@@ -374,94 +230,20 @@ export class Hands {
     this.#leaveToLedger(unstarted)
     const staying = new Set(unstarted)
     const running = lost.filter(hand => hand.taken && !hand.settling && !staying.has(hand))
-    if (running.length > 0) this.#adopt(running)
-  }
-
-  #drop(hand: InHand): void {
-    if (hand.delivery) this.#byDelivery.delete(hand.delivery)
-    hand.delivery = undefined
-  }
-
-  #adopt(hands: readonly InHand[]): void {
-    const adopting = this.#adoptAll(hands)
-    for (const hand of hands) hand.adopting = adopting
-  }
-
-  async #adoptAll(hands: readonly InHand[]): Promise<void> {
-    const { db, clock, random } = this.#runtime
-    const { session, safe, onError } = this.#options
-    for (let pauseMs = 50; !this.#closed.signal.aborted; pauseMs = Math.min(pauseMs * 2, 1_000)) {
-      const waiting = hands.filter(({ lease }) => this.#inHands.has(lease))
-      if (waiting.length === 0) break
-      try {
-        // On a session that may have ended they would be rescued from us: it is revived, or there is a new one soon.
-        if (safe() && (await this.#adoptOnce(db, session() as SessionId, waiting))) break
-      } catch (error) {
-        onError(error)
-      }
-      await sleep(clock, pauseMs * (0.5 + random() / 2), this.#closed.signal)
-    }
-    for (const hand of hands) delete hand.adopting
-  }
-
-  async #adoptOnce(db: Database, session: SessionId, hands: readonly InHand[]): Promise<true> {
-    const adopted = await adoptRunning(
-      db,
-      session,
-      hands.map(hand => this.#adoption(hand)),
-    )
-    for (const hand of hands) {
-      const lease = adopted.get(hand.job.id)
-      if (lease !== undefined) hand.adopted = lease
-    }
-    return true
+    if (running.length > 0) this.#ends.adopt(running)
   }
 
   #leaveToLedger(hands: readonly InHand[]): void {
     for (const hand of hands) {
-      const { job, consumer, delivery, arrivedAt } = hand
-      const service = this.#definitions.get(laneKey(hand))?.service
-      this.#forget(hand)
+      const { job, service, consumer, delivery, arrivedAt } = hand
+      this.#inHands.forget(hand)
       this.#parker.add({ job, service, consumer, delivery, arrivedAt, cause: { type: 'unstarted' } })
     }
   }
 
-  #adoption(hand: InHand): Adoption {
-    const { job, arrivedAt } = hand
-    return {
-      ...job,
-      payloadText: storable(job.payloadText).payloadText,
-      service: job.service ?? this.#definitions.get(laneKey(hand))?.service,
-      heldForMs: Math.max(0, this.#runtime.clock.monotonic() - arrivedAt),
-    }
-  }
-
-  #find({ id, lease }: Settlement): InHand | undefined {
-    const hand = this.#inHands.get(lease)
-    return hand?.job.id === id ? hand : undefined
-  }
-
-  #standing(id: JobId): 'running' | 'succeeded' | undefined {
-    for (const { job, taken } of this.#inHands.values()) if (taken && job.id === id) return 'running'
-    return this.#succeeded.has(id) ? 'succeeded' : undefined
-  }
-
-  #remember(id: JobId): void {
-    this.#succeeded.add(id)
-    if (this.#succeeded.size <= MOST_REMEMBERED) return
-    const [oldest] = this.#succeeded
-    this.#succeeded.delete(oldest as JobId)
-  }
-
-  #counted({ queue }: InHand): void {
+  #completed(queue: string): void {
     this.#finished += 1
     this.#counts.completed(queue)
-  }
-
-  #forget(hand: InHand | undefined): void {
-    if (!hand) return
-    this.#inHands.delete(hand.lease)
-    if (hand.delivery) this.#byDelivery.delete(hand.delivery)
   }
 
   /** How many are on their way into the ledger. */
@@ -471,10 +253,8 @@ export class Hands {
 
   /** What this worker has of a queue: waiting for a place, and running or waiting for their end to be written. */
   inHandsOf(queue: string): { waiting: number; active: number } {
-    let all = 0
-    for (const hand of this.#inHands.values()) if (hand.queue === queue) all += 1
     const waiting = this.#arrivals.in(queue)
-    return { waiting, active: all - waiting }
+    return { waiting, active: this.#inHands.countOf(queue) - waiting }
   }
 
   /** How many to have in hand: enough to keep the places busy, and beyond them those that wait for the ledger. */
