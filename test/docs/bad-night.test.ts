@@ -137,7 +137,7 @@ it('prints what the page shows', { timeout: 4 * LIMIT_MS }, async () => {
       await until(
         'no payment is held',
         async () => {
-          nowMs += 1_000
+          nowMs += 100
           const { queues } = await counts()
           return queues.every(({ held, waiting, active, retrying }) => held + waiting + active + retrying === 0)
         },
