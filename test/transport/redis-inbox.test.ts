@@ -135,8 +135,11 @@ test('a map says what an entry becomes, or refuses it', async () => {
     kind: 'validation',
     reason: expect.stringContaining('needs a file'),
   })
-  const { items } = await redrive.operator.findJobs({ queue, state: 'waiting' })
-  expect(items).toMatchObject([{ priority: 9, tenant: 'acme' }])
+  const jobs = await until('the other is a job', async () => {
+    const { items } = await redrive.operator.findJobs({ queue, state: 'waiting' })
+    return items.length > 0 && items
+  })
+  expect(jobs).toMatchObject([{ priority: 9, tenant: 'acme' }])
 })
 
 test('an entry that was pushed twice is one job while that lives', async () => {
