@@ -35,7 +35,8 @@ export function startProgram(
   const { PATH = '', HOME = '' } = process.env
   const child = spawn(process.execPath, ['--import', 'tsx', `src/${entry}`, ...args], {
     cwd: ROOT,
-    env: { PATH, HOME, PORT: '0', ...env },
+    // A busy machine is worth a warning to the program, and nothing to a test.
+    env: { PATH, HOME, PORT: '0', LOG_LEVEL: 'error', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   children.add(child)

@@ -15,7 +15,12 @@ const TIMEOUT = { timeout: 240_000 }
 it('works on the jobs of a TypeScript module, serves its metrics, and leaves cleanly', TIMEOUT, async () => {
   await serverUrl()
   const { url: database } = await freshDatabase('server', { migrated: false })
-  const env = { DATABASE_URL: database as string, WHO: 'ada', REDRIVE_TOKENS: 'scrape:read:scrape-secret' }
+  const env = {
+    DATABASE_URL: database as string,
+    WHO: 'ada',
+    LOG_LEVEL: 'warn',
+    REDRIVE_TOKENS: 'scrape:read:scrape-secret',
+  }
   const args = ['work', JOBS, '--concurrency', '4', '--grace', '100ms', '--metrics-port', '0']
   const program = startProgram(args, env, 'cli/main.ts')
   await program.prints(/"who":"ada","healthy":"\w+","msg":"set up"/, 'err')

@@ -58,7 +58,9 @@ describe('the default logger', () => {
   })
 })
 
-it('lines of a job carry its ids and never its payload; a pino of your own is used as it is', async () => {
+it('lines of a job carry its ids and never its payload; a pino of your own is used as it is', {
+  timeout: 180_000,
+}, async () => {
   const lines: string[] = []
   const logger = pino({ level: 'debug', base: null }, { write: line => void lines.push(line) })
   const redrive = await openRedrive({ database: ':memory:', env: {}, logger, name: 'p' })

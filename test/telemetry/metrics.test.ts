@@ -6,7 +6,7 @@ import { metrics } from '../../src/telemetry/metrics.js'
 import { openLibrary } from '../support/library.js'
 import { silent } from '../support/runtime.js'
 
-const TIMEOUT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 180_000 }
 
 type Samples = Readonly<Record<string, number>>
 
@@ -42,7 +42,7 @@ const CONTRACT = [
 ]
 
 it('counts what a process did, under the names of the contract', TIMEOUT, async () => {
-  const { redrive, next } = await openLibrary('memory', { name: 'here' })
+  const { redrive, next } = await openLibrary('memory', { name: 'here', leaseMs: 120_000 })
   const before = metrics(redrive)
   expect(metrics(redrive)).toBe(before)
   let heals = false

@@ -10,15 +10,15 @@ import { linkTo, traceparentOf } from '../../src/telemetry/traceparent.js'
 import { tracing } from '../../src/telemetry/tracing.js'
 import { type Library, openLibrary } from '../support/library.js'
 
-const TIMEOUT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 180_000 }
 const exporter = new InMemorySpanExporter()
 const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
 const manager = new AsyncLocalStorageContextManager()
 
 let library: Library
 beforeAll(async () => {
-  library = await openLibrary('memory')
-})
+  library = await openLibrary('memory', { leaseMs: 120_000 })
+}, 120_000)
 afterAll(async () => {
   trace.disable()
   context.disable()
