@@ -1,5 +1,5 @@
 // How many dead letters there are, by queue, status and kind. Their index is walked from one combination to the next and the
-// entries of each are counted: half the time of grouping all rows, by one process, with or without statistics (pitfall 24).
+// entries of each are counted: by one process and not three, and with or without statistics (pitfall 24).
 import type { Kind } from '../domain/failure.js'
 import type { RecoveryStatus } from '../domain/lifecycle.js'
 import { type Queryable, sql } from './database.js'
