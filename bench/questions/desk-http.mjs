@@ -1,7 +1,10 @@
 // The person on call looks at a million dead letters over HTTP: the list by every filter, far into it, one letter, the
 // statistics, groups and reasons. The real API answers on a port; its own time is measured from the request's arrival to
 // the answer that is ready to leave, and the database's is what it reports for the statements of the call (EXPLAIN ANALYZE).
+// The API shares counts among all who ask within some seconds. Here its clock leaps before every request, so that each answer
+// is found out anew: the target is for whoever asks first. What the others wait for is shown beside it, without a target.
 
+import { systemClock } from '../../dist/domain/clock.js'
 import { createHttp, serve } from '../../dist/http/index.js'
 import { openRedrive } from '../../dist/index.js'
 import { openArena } from '../harness/arena.mjs'
@@ -64,8 +67,12 @@ const CALLS = [
   { label: 'dead jobs of a queue', path: '/jobs?state=dead&queue=rare' },
 ]
 
-/** What the API has counted before is of no use to its first caller. */
-const FIRST = { label: 'statistics, the first call of a process', path: '/statistics', first: true }
+const SHARED = [
+  { label: 'shared: statistics', path: '/statistics', shared: true },
+  { label: 'shared: failure reasons', path: '/failure-reasons', shared: true },
+]
+/** Longer than anything is shared. */
+const LEAP_MS = 60_000
 
 /** @type {import('../harness/rounds.mjs').Question} */
 export default {
@@ -90,7 +97,6 @@ export default {
     return {
       pool,
       desk,
-      reopen: () => openDesk(redrive),
       names: await namesIn(desk, count),
       async close() {
         await desk.close()
@@ -101,7 +107,7 @@ export default {
     }
   },
   entrants: (_quick, shared) =>
-    [...CALLS, FIRST].map(call => ({
+    [...CALLS, ...SHARED].map(call => ({
       key: call.label,
       label: call.label,
       measure: async () => measure(call, shared),
@@ -111,7 +117,14 @@ export default {
       label,
       ms: medians(label, 'handlerP95') ?? Number.POSITIVE_INFINITY,
     })).sort((a, b) => b.ms - a.ms)[0]
-    return [noMoreThan(`any call: p95 ≤ ${LIMIT_MS} ms in the API (${worst?.label})`, worst?.ms, LIMIT_MS, ' ms')]
+    return [
+      noMoreThan(
+        `any call, found out anew: p95 ≤ ${LIMIT_MS} ms in the API (${worst?.label})`,
+        worst?.ms,
+        LIMIT_MS,
+        ' ms',
+      ),
+    ]
   },
 }
 
@@ -120,7 +133,9 @@ export default {
  * @param {import('../../dist/index.js').Redrive} redrive
  */
 async function openDesk(redrive) {
-  const api = createHttp(redrive, { tokens: `bench:read:${SECRET}` })
+  let leaptMs = 0
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + leaptMs }
+  const api = createHttp(redrive, { tokens: `bench:read:${SECRET}`, clock })
   let tookMs = 0
   /** @type {typeof api.fetch} */
   const fetchTimed = async (request, env) => {
@@ -141,6 +156,9 @@ async function openDesk(redrive) {
       return body
     },
     tookMs: () => tookMs,
+    leap: () => {
+      leaptMs += LEAP_MS
+    },
     close: () => served.close(),
   }
 }
@@ -154,19 +172,18 @@ async function namesIn(desk, count) {
 }
 
 /**
- * @param {{ path: string, first?: boolean }} call
- * @param {{ pool: RecordingPool, desk: Awaited<ReturnType<typeof openDesk>>, reopen: () => ReturnType<typeof openDesk>, names: Record<string, string> }} shared
+ * @param {{ path: string, shared?: boolean }} call
+ * @param {{ pool: RecordingPool, desk: Awaited<ReturnType<typeof openDesk>>, names: Record<string, string> }} shared
  */
-async function measure({ path, first }, { pool, desk, reopen, names }) {
+async function measure({ path, shared }, { pool, desk, names }) {
   const asked = path.replace(/:(id|cursor|middle|hour|month)\b/g, (_, name) => names[name] ?? '')
   const handler = []
   const database = []
   const givenUpAt = now() + LONGEST_MS
   for (let i = 0; i < REPEATS && (i < FEWEST_REPEATS || now() < givenUpAt); i += 1) {
-    const asking = first ? await reopen() : desk
-    const { statements } = await pool.record(() => asking.get(asked))
-    handler.push(asking.tookMs())
-    if (first) await asking.close()
+    if (!shared) desk.leap()
+    const { statements } = await pool.record(() => desk.get(asked))
+    handler.push(desk.tookMs())
     database.push(await pool.databaseMs(statements))
   }
   const of = (/** @type {number[]} */ values, /** @type {number} */ share) => percentile(values, share) ?? 0
