@@ -20,23 +20,25 @@ export interface Adoption {
   readonly tenant?: string | undefined
   readonly user?: string | undefined
   readonly project?: string | undefined
+  readonly trace?: string | undefined
   readonly createdAt?: number | undefined
   readonly heldForMs: number
 }
 
 const ADOPT = sql`
   INSERT INTO redrive.job (id, in_line, state, queue, name, service, max_attempts, priority, payload, run_at, created_at,
-    first_claimed_at, claimed_at, lease, session_id, attempt, started, tenant, user_id, project)
+    first_claimed_at, claimed_at, lease, session_id, attempt, started, tenant, user_id, project, trace)
   SELECT i.id, true, 'active', i.queue, i.name, i.service, i.max_attempts, i.priority, i.payload, i.created, i.created,
-    i.claimed, i.claimed, nextval('redrive.lease_seq'), $4::bigint, 1, true, i.tenant, i.user_id, i.project
+    i.claimed, i.claimed, nextval('redrive.lease_seq'), $4::bigint, 1, true, i.tenant, i.user_id, i.project, i.trace
   FROM (
     SELECT t.*, clock.now - t.held_ms * interval '1 millisecond' AS claimed,
       least(coalesce(to_timestamp(t.created_ms / 1000), clock.now), clock.now - t.held_ms * interval '1 millisecond') AS created
     FROM (SELECT coalesce($3::timestamptz, now()) AS now) clock, ROWS FROM (
       json_to_recordset($1::json) AS (id uuid, queue text, name text, service text, max_attempts smallint,
-        priority smallint, created_ms double precision, held_ms double precision, tenant text, user_id text, project text),
+        priority smallint, created_ms double precision, held_ms double precision, tenant text, user_id text, project text,
+        trace text),
       json_array_elements($2::json)
-    ) AS t(id, queue, name, service, max_attempts, priority, created_ms, held_ms, tenant, user_id, project, payload)
+    ) AS t(id, queue, name, service, max_attempts, priority, created_ms, held_ms, tenant, user_id, project, trace, payload)
   ) i
   WHERE NOT EXISTS (SELECT FROM redrive.dead_letter d WHERE d.id = i.id)
     AND NOT EXISTS (SELECT FROM redrive.finished_job f WHERE f.id = i.id)
@@ -82,6 +84,7 @@ const toRow = (job: Adoption) => ({
   tenant: job.tenant,
   user_id: job.user,
   project: job.project,
+  trace: job.trace,
 })
 
 // A running job that this session took in before, and did not hear of: a claim of it would say that it has not started.

@@ -65,8 +65,9 @@ export function read(delivery: Delivery, clock: Clock): Reading {
   const service = headers['redrive-service']
   if (isName(service)) job.service = service
   else if (service !== undefined) problems.push('its redrive-service is not plain text')
-  // By its common name: other producers write it as well. What is not one is passed over by whoever reads it.
-  if (headers.traceparent !== undefined) job.trace = headers.traceparent
+  // By its common name: other producers write it as well. One that cannot be read is no reason for a job to die.
+  const trace = headers.traceparent
+  if (trace !== undefined && TRACE.test(trace)) job.trace = trace
   const attempts = number(headers['redrive-max-attempts'])
   if (attempts !== undefined && Number.isInteger(attempts) && attempts >= 1 && attempts <= 1_000) {
     job.maxAttempts = attempts
@@ -79,6 +80,8 @@ export function read(delivery: Delivery, clock: Clock): Reading {
 }
 
 const LATEST = 8.64e15
+/** As W3C trace context has it. */
+const TRACE = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
 
 const isPriority = (priority: number): boolean =>
   Number.isInteger(priority) && priority >= PRIORITY.lowest && priority <= PRIORITY.highest
