@@ -34,17 +34,18 @@ export interface CarriedCount {
 
 const COUNT = sql`
   INSERT INTO redrive.carried_count AS c (queue, source, waiting, active, at)
-  SELECT queue, source, waiting, active, now() FROM json_to_recordset($1::json)
+  SELECT queue, source, waiting, active, coalesce($2::timestamptz, now()) FROM json_to_recordset($1::json)
     AS t(queue text, source text, waiting bigint, active bigint) ORDER BY queue, source
   ON CONFLICT (queue, source) DO UPDATE SET waiting = excluded.waiting, active = excluded.active, at = excluded.at`
 
-const FORGET = sql`DELETE FROM redrive.carried_count WHERE at < now() - interval '10 minutes'`
+const FORGET = sql`
+  DELETE FROM redrive.carried_count WHERE at < coalesce($1::timestamptz, now()) - interval '30 seconds'`
 
 /** Takes down what is there now, and removes what nobody has renewed for long. */
 export async function countCarried(db: Queryable, counts: readonly CarriedCount[]): Promise<void> {
   if (counts.length === 0) return
-  await db.query(COUNT, [JSON.stringify(counts)])
-  await db.query(FORGET)
+  await db.query(COUNT, [JSON.stringify(counts), db.now()])
+  await db.query(FORGET, [db.now()])
 }
 
 const LEAVE = sql`DELETE FROM redrive.carried_count WHERE source = $1`

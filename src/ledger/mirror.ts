@@ -50,11 +50,11 @@ export async function lettersToShow(
 
 const SHOWN = sql`
   INSERT INTO redrive.mirrored_letter (id, mirror, lease, at)
-  SELECT id, $1, lease, now() FROM json_to_recordset($2::json) AS t(id uuid, lease bigint)
+  SELECT id, $1, lease, coalesce($3::timestamptz, now()) FROM json_to_recordset($2::json) AS t(id uuid, lease bigint)
   ON CONFLICT (id) DO UPDATE SET mirror = excluded.mirror, lease = excluded.lease, at = excluded.at`
 
 export async function noteShown(db: Queryable, mirror: string, letters: readonly LetterToShow[]): Promise<void> {
-  await db.query(SHOWN, [mirror, JSON.stringify(letters.map(({ id, lease }) => ({ id, lease })))])
+  await db.query(SHOWN, [mirror, JSON.stringify(letters.map(({ id, lease }) => ({ id, lease }))), db.now()])
 }
 
 const GONE = sql`

@@ -526,7 +526,6 @@ CREATE VIEW redrive.queue_statistics AS
             (sum(carried_count.waiting))::bigint AS waiting,
             (sum(carried_count.active))::bigint AS active
            FROM redrive.carried_count
-          WHERE (carried_count.at > (now() - '00:00:30'::interval))
           GROUP BY carried_count.queue
         ), ended AS (
          SELECT tally.queue,

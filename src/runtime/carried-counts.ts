@@ -14,7 +14,7 @@ export interface CarriedCountsOptions {
 }
 
 const EVERY_MS = 1_000
-/** What did not change is said again so often: a count that is not renewed is not believed. */
+/** What did not change is said again so often: a count that is not renewed is removed. */
 const RENEW_EVERY = 10
 
 export class CarriedCounts {

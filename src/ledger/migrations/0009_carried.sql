@@ -1,6 +1,6 @@
 -- Jobs that a broker carries (RabbitMQ, Redis) are not rows here until something goes wrong with them. What the broker
 -- holds is counted by the processes that see it, so that statistics show every job: `source` is the broker, for what
--- waits in it, or a worker's session, for what it has in its hands. A count that is not renewed is not believed.
+-- waits in it, or a worker's session, for what it has in its hands. One that is not renewed is removed by whoever counts next.
 CREATE TABLE redrive.carried_count (
   queue   text COLLATE "C" NOT NULL,
   source  text COLLATE "C" NOT NULL,
@@ -22,7 +22,7 @@ WITH live AS (
   FROM redrive.job GROUP BY queue
 ), carried AS (
   SELECT queue, sum(waiting)::bigint AS waiting, sum(active)::bigint AS active
-  FROM redrive.carried_count WHERE at > now() - interval '30 seconds' GROUP BY queue
+  FROM redrive.carried_count GROUP BY queue
 ), ended AS (
   SELECT queue, sum(completed) AS completed, sum(cancelled) AS cancelled FROM redrive.tally GROUP BY queue
 ), dead AS (
