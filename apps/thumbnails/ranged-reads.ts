@@ -82,8 +82,7 @@ class Offered implements Offer {
       return
     }
     const gone = new AbortController()
-    response.on('close', () => gone.abort())
-    response.on('error', () => gone.abort())
+    const reader = new Reader(response, () => gone.abort())
     response.writeHead(206, {
       'content-type': 'application/octet-stream',
       'content-length': range.end - range.start,
@@ -93,7 +92,7 @@ class Offered implements Offer {
     })
     const signal = AbortSignal.any([this.#signal, gone.signal])
     try {
-      await this.#send(response, range, signal)
+      await this.#send(reader, range, signal)
       response.end()
     } catch (error) {
       if (!signal.aborted) this.failure ??= error
@@ -101,19 +100,20 @@ class Offered implements Offer {
     }
   }
 
-  async #send(response: ServerResponse, { start, end }: Range, signal: AbortSignal): Promise<void> {
+  async #send(reader: Reader, { start, end }: Range, signal: AbortSignal): Promise<void> {
     const { head } = this.#object
     let at = start
     if (at < head.length) {
-      await write(response, head.subarray(at, end), signal)
+      await reader.give(head.subarray(at, end))
       at = Math.min(head.length, end)
     }
     for (let piece = FIRST_PIECE_BYTES; at < end; piece = Math.min(piece * 2, LARGEST_PIECE_BYTES)) {
       const until = Math.min(at + piece, end)
+      signal.throwIfAborted()
       for await (const chunk of this.#pieces(at, until, signal)) {
         this.bytesRead += chunk.length
         at += chunk.length
-        await write(response, chunk, signal)
+        await reader.give(chunk)
       }
       if (at < until) throw new Error(`Storage ended at byte ${at} of ${this.#object.size}`)
     }
@@ -146,10 +146,29 @@ function rangeOf(header: string | undefined, size: number): Range | undefined {
   return range.start < range.end ? range : undefined
 }
 
-/** Waits until the reader has taken it: what is not taken is not fetched either. */
-async function write(response: ServerResponse, chunk: Uint8Array, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted()
-  if (!response.write(chunk)) await once(response, 'drain', { signal })
+/** Who reads an answer: it takes what it is given in its own time, and may go away at any. */
+class Reader {
+  readonly #response: ServerResponse
+  #gone = false
+  #goOn: (() => void) | undefined
+
+  constructor(response: ServerResponse, onGone: () => void) {
+    this.#response = response
+    const gone = () => {
+      this.#gone = true
+      this.#goOn?.()
+      onGone()
+    }
+    response.on('drain', () => this.#goOn?.())
+    response.on('close', gone)
+    response.on('error', gone)
+  }
+
+  /** Waits until it has been taken: what is not taken is not fetched either. */
+  async give(chunk: Uint8Array): Promise<void> {
+    if (!this.#gone && !this.#response.write(chunk)) await new Promise<void>(resolve => (this.#goOn = resolve))
+    if (this.#gone) throw new Error('The reader has gone')
+  }
 }
 
 async function listening(answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<Server> {

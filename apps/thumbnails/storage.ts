@@ -27,7 +27,7 @@ export interface StoredObject {
   /** Its first bytes: all of them, or `HEAD_BYTES`. */
   readonly head: Uint8Array
   /** The bytes from `start` up to before `end`. */
-  read(start: number, end: number, signal: AbortSignal): Promise<Readable>
+  read(start: number, end: number, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>
   close(): Promise<void>
 }
 

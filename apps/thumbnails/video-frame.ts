@@ -89,6 +89,8 @@ const reading = ({ demuxer }: Video, maxPixels: number, level = 'error') => [
   ...['-probesize', String(PROBED_BYTES), '-analyzeduration', String(PROBED_MICROSECONDS), '-seekable', '1'],
   // How many frames a second there are does not matter for one of them.
   ...['-fpsprobesize', '0'],
+  // On the way from the last key frame, those that no other frame needs: the one that is found is at most a few later.
+  ...['-skip_frame', 'noref'],
   // Small buffers in the network between us: what lies in them when FFmpeg seeks was read for nothing.
   ...['-recv_buffer_size', String(BUFFER_BYTES), '-tcp_mss', String(SEGMENT_BYTES)],
 ]

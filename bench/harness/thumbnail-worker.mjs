@@ -24,13 +24,18 @@ const counted = storage => ({
     return {
       ...object,
       read: async (/** @type {number} */ start, /** @type {number} */ end, /** @type {AbortSignal} */ reading) =>
-        (await object.read(start, end, reading)).map(chunk => {
-          bytesRead += chunk.length
-          return chunk
-        }),
+        countedPieces(await object.read(start, end, reading)),
     }
   },
 })
+
+/** @param {AsyncIterable<Uint8Array>} pieces */
+async function* countedPieces(pieces) {
+  for await (const piece of pieces) {
+    bytesRead += piece.length
+    yield piece
+  }
+}
 
 const parts = {
   storage: counted(new FolderStorage(folder)),

@@ -1,6 +1,6 @@
 // How many thumbnails a minute, on one worker process and on two, and how much of what FFmpeg alone reaches? The limit is a
 // bare loop: FFmpeg on the same files, as many at once as there are processors, writing the JPEG itself. The workers
-// seek over ranged reads, keep the job in the ledger, and write in one step. Videos are 720p H.264 of ten seconds.
+// seek over ranged reads, skip frames that no other needs, keep the job in the ledger, and write in one step. Videos are 720p H.264 of ten seconds.
 import { execFile, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'

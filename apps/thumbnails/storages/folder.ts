@@ -85,14 +85,15 @@ async function openedFile(key: string, file: FileHandle): Promise<StoredObject> 
     key,
     size: stats.size,
     head: head.subarray(0, bytesRead),
-    read: async (start, end, signal) => Readable.from(pieces(file, start, end), { objectMode: false, signal }),
+    read: async (start, end, signal) => pieces(file, start, end, signal),
     close: () => file.close(),
   }
 }
 
 /** Not a stream of the file itself: that would close it when its reader has had enough. */
-async function* pieces(file: FileHandle, start: number, end: number): AsyncGenerator<Uint8Array> {
+async function* pieces(file: FileHandle, start: number, end: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   for (let at = start; at < end; ) {
+    signal.throwIfAborted()
     const length = Math.min(PIECE_BYTES, end - at)
     const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(length), 0, length, at)
     if (bytesRead === 0) return

@@ -107,7 +107,7 @@ export class S3Storage implements Storage {
   async #body(key: string, start: number, end: number, etag: string | undefined, signal: AbortSignal) {
     const { Body } = await this.#get(key, `bytes=${start}-${end - 1}`, etag, signal)
     if (!Body) throw new Error('S3 answered without a body')
-    return Readable.from(this.#readable(key, Body as Readable), { objectMode: false })
+    return this.#readable(key, Body as Readable)
   }
 
   /** What breaks while it is read is told in the same words as what cannot be opened. */
