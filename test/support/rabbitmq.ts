@@ -3,6 +3,8 @@
 import amqp from 'amqplib'
 import { afterAll, TestRunner } from 'vitest'
 import { services } from '../../scripts/services.mjs'
+import { openInstances } from '../../src/open-instances.js'
+import type { Redrive } from '../../src/redrive.js'
 
 let refusal: Promise<string | undefined> | undefined
 let prefixes = 0
@@ -57,6 +59,8 @@ export function cleanQueues(...names: readonly string[]): void {
 }
 
 afterAll(async () => {
+  // A worker that is still there would make its queue again.
+  await Promise.all([...openInstances].map(redrive => (redrive as Redrive).close({ graceMs: 0 })))
   if (used.size > 0) {
     const connection = await amqp.connect(await rabbitmqUrl())
     const channel = await connection.createChannel()

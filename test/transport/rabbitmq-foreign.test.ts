@@ -15,7 +15,7 @@ const run = promisify(execFile)
 async function open() {
   const url = await rabbitmqUrl()
   const prefix = freshPrefix()
-  const library = await openLibrary('server', { transports: { rabbitmq: rabbitmq({ url, prefix }) } })
+  const library = await openLibrary('server', { poolSize: 4, transports: { rabbitmq: rabbitmq({ url, prefix }) } })
   const queue = `${prefix}mail`
   cleanQueues(queue)
   const seen: { payload: unknown; id: string; tenant: string | undefined; priority: number }[] = []

@@ -11,7 +11,10 @@ const LONG = 60_000
 async function open(options: Parameters<typeof rabbitmq>[0] = {}) {
   const url = await rabbitmqUrl()
   const prefix = freshPrefix()
-  const library = await openLibrary('server', { transports: { rabbitmq: rabbitmq({ url, prefix, ...options }) } })
+  const library = await openLibrary('server', {
+    poolSize: 4,
+    transports: { rabbitmq: rabbitmq({ url, prefix, ...options }) },
+  })
   cleanQueues(`${prefix}mail`)
   return { ...library, prefix, raw: await rawRabbit(url) }
 }

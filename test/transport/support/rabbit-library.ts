@@ -1,5 +1,5 @@
 // A Redrive on RabbitMQ and a server ledger, each behind a network that a test can break.
-import { afterAll } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { openRedrive, type Redrive, type RedriveOptions } from '../../../src/index.js'
 import type { Database } from '../../../src/ledger/database.js'
 import { type RabbitmqOptions, rabbitmq } from '../../../src/transport/transports/rabbitmq.js'
@@ -22,14 +22,6 @@ export interface RabbitLibrary {
   another(options?: RedriveOptions): Promise<Redrive>
 }
 
-const open = new Set<Redrive>()
-const proxies = new Set<Network>()
-
-afterAll(async () => {
-  for (const redrive of open) await redrive.close({ graceMs: 0 })
-  for (const proxy of proxies) await proxy.close()
-})
-
 export async function openRabbitLibrary(
   settings: Partial<RabbitmqOptions> = {},
   options: RedriveOptions = {},
@@ -37,7 +29,11 @@ export async function openRabbitLibrary(
   const url = await rabbitmqUrl()
   const fresh = await freshDatabase('server')
   const [broker, ledger] = [await openProxy(url), await openProxy(fresh.url as string)]
-  proxies.add(broker).add(ledger)
+  const open: Redrive[] = []
+  onTestFinished(async () => {
+    await Promise.all(open.map(one => one.close({ graceMs: 0 })))
+    await Promise.all([broker.close(), ledger.close()])
+  })
   const prefix = freshPrefix()
   cleanQueues(`${prefix}mail`)
   const another = async (more: RedriveOptions = {}) => {
@@ -48,10 +44,11 @@ export async function openRabbitLibrary(
       env: {},
       logger: silent,
       pollMs: 100,
+      poolSize: 4,
       ...options,
       ...more,
     })
-    open.add(redrive)
+    open.push(redrive)
     return redrive
   }
   const redrive = await another()
