@@ -3,7 +3,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { directly } from './support/direct.js'
 import { look } from './support/look.js'
 import { image, video } from './support/media.js'
@@ -13,20 +13,21 @@ interface Place {
   readonly worker: ReturnType<typeof directly>
   put(key: string, bytes: Uint8Array): Promise<void>
   get(key: string): Promise<Buffer>
+  remove(): Promise<void>
 }
 
 const PLACES: Record<string, () => Promise<Place>> = {
   async S3() {
     const s3 = await startS3()
-    return { worker: directly(s3.env), put: s3.put, get: s3.get }
+    return { worker: directly(s3.env), put: s3.put, get: s3.get, remove: s3.close }
   },
   async 'a folder'() {
     const folder = await mkdtemp(join(tmpdir(), 'redrive-folder-'))
-    afterAll(() => rm(folder, { recursive: true, force: true }))
     return {
       worker: directly({ MEDIA_DIR: folder }),
       put: (key, bytes) => writeFile(join(folder, key), bytes),
       get: key => readFile(join(folder, key)),
+      remove: () => rm(folder, { recursive: true, force: true }),
     }
   },
 }
@@ -52,6 +53,7 @@ describe.each(Object.keys(PLACES))('from %s', place => {
   let at: Place
   beforeAll(async () => {
     at = await (PLACES[place] as () => Promise<Place>)()
+    return at.remove
   })
 
   test('a video of each sort gives the frame that was asked for', { timeout: 120_000 }, async () => {
