@@ -126,8 +126,9 @@ export class Hands {
     const now = this.#runtime.clock.now()
     return this.#arrivals.take(demand, limit).map(hand => {
       this.#inHands.take(hand)
-      const service = hand.job.service ?? hand.service
-      return { ...claimed(hand.job, now), lease: hand.lease, ...(service !== undefined && { service }) }
+      const job = Object.assign(claimed(hand.job, now), { lease: hand.lease })
+      if (job.service === undefined && hand.service !== undefined) job.service = hand.service
+      return job
     })
   }
 

@@ -101,7 +101,8 @@ export class Parker {
     const session = this.#options.session()
     const batch = session === undefined ? [] : this.#due()
     if (session === undefined || batch.length === 0) return this.size === 0 ? 60_000 : LOOK_MS
-    this.#items = this.#items.filter(item => !batch.includes(item))
+    const taken = new Set(batch)
+    this.#items = this.#items.filter(item => !taken.has(item))
     this.#writing = batch.length
     try {
       await this.#write(session, batch)
@@ -127,7 +128,8 @@ export class Parker {
       if (standing === 'succeeded' && delivery) void consumer.acknowledge([delivery])
       else due.push(item)
     }
-    this.#items = this.#items.filter(item => due.includes(item) || !this.#hasSucceeded(item))
+    const kept = new Set(due)
+    this.#items = this.#items.filter(item => kept.has(item) || !this.#hasSucceeded(item))
     return due
   }
 
@@ -182,22 +184,38 @@ export class Parker {
   }
 }
 
-/** As the rules that decide know a job: one that was claimed for the first time. */
-export const claimed = (job: CarriedJob, now: number): Omit<ClaimedJob, 'lease'> => ({
-  ...job,
-  attempt: 1,
-  snoozes: 0,
-  holds: 0,
-  interruptions: 0,
-  lost: 0,
-  redrives: 0,
-  createdAt: job.createdAt ?? now,
-  firstClaimedAt: now,
-  claimedAt: now,
-  waitingSince: Math.min(now, job.createdAt ?? now),
-  suspect: false,
-  carried: true,
-})
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
+
+/** As the rules that decide know a job: one that was claimed for the first time. Field by field: spreading it costs a tenth of a job. */
+export function claimed(job: CarriedJob, now: number): Mutable<Omit<ClaimedJob, 'lease'>> {
+  const { createdAt = now } = job
+  const taken: Mutable<Omit<ClaimedJob, 'lease'>> = {
+    id: job.id,
+    queue: job.queue,
+    name: job.name,
+    priority: job.priority,
+    payloadText: job.payloadText,
+    attempt: 1,
+    snoozes: 0,
+    holds: 0,
+    interruptions: 0,
+    lost: 0,
+    redrives: 0,
+    createdAt,
+    firstClaimedAt: now,
+    claimedAt: now,
+    waitingSince: Math.min(now, createdAt),
+    suspect: false,
+    carried: true,
+  }
+  if (job.service !== undefined) taken.service = job.service
+  if (job.tenant !== undefined) taken.tenant = job.tenant
+  if (job.user !== undefined) taken.user = job.user
+  if (job.project !== undefined) taken.project = job.project
+  if (job.maxAttempts !== undefined) taken.maxAttempts = job.maxAttempts
+  if (job.trace !== undefined) taken.trace = job.trace
+  return taken
+}
 
 function outcomeOf({ cause, delivery }: ToPark, isJson: boolean, job: Omit<ClaimedJob, 'lease'>): Outcome {
   const problem = cause.type === 'malformed' ? cause.problem : 'its body is not JSON'
