@@ -51,7 +51,7 @@ describe.each(['never analyzed', 'analyzed'] as const)(
         5, 5, 5, 5,
       ])
       expect(watch.scanned()).toEqual([])
-    expect(watch.rows()).toBeLessThan(1_000)
+      expect(watch.rows()).toBeLessThan(1_000)
     })
 
     it('more than is told one by one is told as missed, the newest of them one by one', async () => {
