@@ -2,7 +2,7 @@
 // here tells whoever gets it that the work is done. If it came again already and waits here as lost, it is done as well.
 import type { JobId } from '../domain/ids.js'
 import type { Json } from '../domain/json.js'
-import { type Adoption, lockCarried } from './carried.js'
+import { type Adoption, adoptionRow, lockCarried } from './carried.js'
 import { type Database, sql } from './database.js'
 import { intoHistory } from './into-history.js'
 import { KEPT } from './settle/complete.js'
@@ -46,20 +46,7 @@ const COMPLETE = sql`
 
 /** Returns the ids that were written; who is missing belongs to someone else now, or has ended. */
 export async function completeLate(db: Database, batch: readonly LateSuccess[]): Promise<Set<JobId>> {
-  const rows = batch.map(({ job, result }) => ({
-    id: job.id,
-    queue: job.queue,
-    name: job.name,
-    service: job.service,
-    max_attempts: job.maxAttempts,
-    priority: job.priority,
-    created_ms: job.createdAt,
-    held_ms: job.heldForMs,
-    tenant: job.tenant,
-    user_id: job.user,
-    project: job.project,
-    result,
-  }))
+  const rows = batch.map(({ job, result }) => ({ ...adoptionRow(job), result }))
   const payloads = `[${batch.map(({ job }) => job.payloadText).join(',')}]`
   const written = await db.transaction(async tx => {
     await lockCarried(

@@ -64,7 +64,7 @@ async function adopt(tx: Queryable, session: SessionId, jobs: readonly Adoption[
   )
   const payloads = `[${jobs.map(({ payloadText }) => payloadText).join(',')}]`
   const rows = await tx.query<{ id: JobId; lease: string | number }>(ADOPT, [
-    JSON.stringify(jobs.map(toRow)),
+    JSON.stringify(jobs.map(adoptionRow)),
     payloads,
     tx.now(),
     session,
@@ -72,7 +72,8 @@ async function adopt(tx: Queryable, session: SessionId, jobs: readonly Adoption[
   return new Map(rows.map(({ id, lease }) => [id, String(lease) as Lease]))
 }
 
-const toRow = (job: Adoption) => ({
+/** By the columns of the statements that take it in. */
+export const adoptionRow = (job: Adoption) => ({
   id: job.id,
   queue: job.queue,
   name: job.name,
