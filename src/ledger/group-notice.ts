@@ -22,11 +22,12 @@ export async function makeGroups(db: Queryable): Promise<string[]> {
   }
 }
 
-// Counts only grow, so the greater one is the newer one, whoever wrote it. A failure regresses its group if it happened
+// Counts only grow, so the greater one is the newer one, whoever wrote it. Groups are found again by their key: one that was
+// changed while its lock was waited for is in a place that this statement's snapshot does not see. A failure regresses its group if it happened
 // after the resolution, by the ledger's clock, not if it was noticed after it.
 const NOTICE = sql`
   WITH head AS MATERIALIZED (
-    SELECT ctid AS place, fingerprint, status, resolved_at, announced FROM redrive.failure_group
+    SELECT fingerprint, status, resolved_at, announced FROM redrive.failure_group
     WHERE merged_into IS NULL AND fingerprint = ANY (ARRAY(
       SELECT coalesce(merged_into, fingerprint) FROM redrive.failure_group
       WHERE fingerprint = ANY (ARRAY(SELECT json_array_elements_text($1::json)))))
@@ -56,7 +57,7 @@ const NOTICE = sql`
         regressions = g.regressions + c.regressed::integer, version = g.version + c.regressed::integer,
         updated_at = CASE WHEN c.regressed THEN coalesce($2::timestamptz, now()) ELSE g.updated_at END
     FROM counted c
-    WHERE g.ctid = c.place
+    WHERE g.fingerprint = c.fingerprint AND g.fingerprint = ANY (ARRAY(SELECT fingerprint FROM head))
       AND (NOT g.announced OR c.regressed OR c.last_at > g.last_seen OR c.failures > g.failures OR c.deaths > g.deaths)
     RETURNING g.fingerprint, g.title, g.kind, g.service, g.first_version, g.regressed_version, NOT c.announced AS is_new, c.regressed
   ), noted AS (

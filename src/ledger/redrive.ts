@@ -8,7 +8,8 @@ import { FREEZE, filterParams, PREVIEW, type Sought, searchOf } from './dead-let
 // Only a unique key can be taken, so only jobs that have one are asked for a conflict: that is dear. Their places in line
 // are given (`$4`), or taken now. What decides is kept from the planner where it would choose by it: how many are asked
 // for (`ARRAY(SELECT …)`), which of them are open (`IS TRUE`), and which of them came back (`IN` as a value is looked up in a hash table; as a condition it may
-// become a loop over all pairs). Letters are marked by their place, which their locks keep still (pitfall 24).
+// become a loop over all pairs) (pitfall 24). Letters are marked by their id, not by their place: one that was changed while
+// its lock was waited for is in a place that this statement's snapshot does not see.
 const REVIVE = (letters: string) => `
   INSERT INTO redrive.job (id, seq, state, queue, name, priority, payload, run_at, created_at, max_attempts, redrives,
                            unique_key, service, tenant, user_id, project)
@@ -19,7 +20,7 @@ const REVIVE = (letters: string) => `
 
 const REDRIVE = sql`
   WITH asked AS MATERIALIZED (
-    SELECT ctid AS place, id, died_at, seq, queue, name, job_priority, payload, job_created_at, max_attempts, redrives,
+    SELECT id, died_at, seq, queue, name, job_priority, payload, job_created_at, max_attempts, redrives,
       unique_key, service, tenant, user_id, project
     FROM redrive.dead_letter
     WHERE id = ANY (ARRAY(SELECT unnest($1::uuid[])))
@@ -30,12 +31,12 @@ const REDRIVE = sql`
   ), revived_by_key AS (
     ${REVIVE('unique_key IS NOT NULL')} ON CONFLICT DO NOTHING RETURNING id
   ), answer AS MATERIALIZED (
-    SELECT place, id, queue, unique_key IS NULL OR id IN (SELECT id FROM revived_by_key) AS redriven FROM asked
+    SELECT id, queue, unique_key IS NULL OR id IN (SELECT id FROM revived_by_key) AS redriven FROM asked
   ), marked AS (
     UPDATE redrive.dead_letter
     SET status = 'redriving', recovery_attempts = recovery_attempts + 1, redriven_at = coalesce($2::timestamptz, now()),
         updated_at = coalesce($2::timestamptz, now()), resolved_at = NULL, resolution = NULL
-    WHERE ctid = ANY (ARRAY(SELECT place FROM answer WHERE redriven))
+    WHERE id = ANY (ARRAY(SELECT id FROM answer WHERE redriven))
   )
   SELECT id, redriven, queue, (
     SELECT count(pg_notify($3, woken.queue)) FROM (SELECT DISTINCT queue FROM answer WHERE redriven) woken

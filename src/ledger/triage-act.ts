@@ -12,7 +12,7 @@ import { wakeChannel } from './wake-channel.js'
 // which begins later.
 const ACT = sql`
   WITH asked AS MATERIALIZED (
-    SELECT ctid AS place, id, assigned_to, priority, coalesce((triaged ->> $2)::integer, 0) AS times FROM redrive.dead_letter
+    SELECT id, assigned_to, priority, coalesce((triaged ->> $2)::integer, 0) AS times FROM redrive.dead_letter
     WHERE id = ANY ($1::uuid[]) AND (status = 'pending' AND coalesce((triaged ->> $2)::integer, 0) < $3::integer) IS TRUE
     ORDER BY id FOR UPDATE SKIP LOCKED
   ), done AS (
@@ -24,7 +24,7 @@ const ACT = sql`
         resolved_at = CASE WHEN $4::text IS NOT NULL THEN coalesce($7::timestamptz, now()) END,
         assigned_to = coalesce($5, d.assigned_to), priority = coalesce($6::smallint, d.priority),
         updated_at = coalesce($7::timestamptz, now())
-    WHERE d.ctid = ANY (ARRAY(SELECT place FROM asked))
+    WHERE d.id = ANY (ARRAY(SELECT id FROM asked))
   ), noted AS (
     INSERT INTO redrive.audit (at, actor, action, target_type, target, before, after, reason)
     SELECT coalesce($7::timestamptz, now()), $8, $9, 'dead_letter', id::text,

@@ -1,0 +1,74 @@
+// A row that somebody changes while another statement waits for its lock: what that statement does must still reach it. Seen
+// red: with rows found again by their place (ctid), which the snapshot of the statement that waited does not see.
+import { expect, it } from 'vitest'
+import { type Database, sql } from '../../src/ledger/database.js'
+import { getDeadLetter } from '../../src/ledger/dead-letter.js'
+import { annotate } from '../../src/ledger/dead-letter-change.js'
+import { enqueue } from '../../src/ledger/enqueue.js'
+import { makeGroups, noticeFailures } from '../../src/ledger/group-notice.js'
+import { redrive } from '../../src/ledger/redrive.js'
+import { settle } from '../../src/ledger/settle.js'
+import { freshDatabase } from '../support/databases.js'
+import { aFailure, aJob, aSession, buried, take } from '../support/story.js'
+import { until } from '../support/until.js'
+
+const WAITING = sql`
+  SELECT count(*)::integer AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+
+/** Runs `change` in a transaction, lets `act` begin and wait for it, and commits then. */
+async function meanwhile<T>(
+  db: Database,
+  change: (tx: Database) => Promise<unknown>,
+  act: () => Promise<T>,
+): Promise<T> {
+  let acting: Promise<T> | undefined
+  await db.transaction(async tx => {
+    await change(tx as unknown as Database)
+    acting = act()
+    acting.catch(() => {})
+    await until('somebody waits for a lock', async () => {
+      const [row] = await db.query<{ waiting: number }>(WAITING, [])
+      return (row?.waiting ?? 0) > 0
+    })
+  })
+  return acting as Promise<T>
+}
+
+async function dead(db: Database) {
+  await enqueue(db, [aJob()], null)
+  const [job] = await take(db, await aSession(db), 1)
+  if (!job) throw new Error('nothing was claimed')
+  await settle(db, [buried(job, aFailure({ kind: 'permanent', fingerprint: 'v1:one' }))], '0')
+  return job.id
+}
+
+it('a dead letter that is annotated while it is sent back is marked as sent back', async () => {
+  const { db, another } = await freshDatabase('server')
+  const id = await dead(db)
+  const other = another()
+  const { redriven } = await meanwhile(
+    db,
+    tx => annotate(tx, id, { notes: 'mine' }),
+    () => redrive(other, [id], null),
+  )
+  expect(redriven).toEqual([id])
+  expect(await getDeadLetter(db, id)).toMatchObject({ status: 'redriving', notes: 'mine' })
+  const [job] = await db.query(sql`SELECT state::text FROM redrive.job WHERE id = $1::uuid`, [id])
+  expect(job).toEqual({ state: 'waiting' })
+})
+
+it('a group that another process counts while we wait is counted by us as well', async () => {
+  const { db, another } = await freshDatabase('server')
+  const other = another()
+  await dead(db)
+  await makeGroups(db)
+  await noticeFailures(db, ['v1:one'])
+  await dead(db)
+  await meanwhile(
+    db,
+    tx => tx.query(sql`UPDATE redrive.failure_group SET priority = 9`, []),
+    () => noticeFailures(other, ['v1:one']),
+  )
+  const [group] = await db.query(sql`SELECT failures::integer, priority FROM redrive.failure_group`, [])
+  expect(group).toEqual({ failures: 2, priority: 9 })
+})
