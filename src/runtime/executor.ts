@@ -13,7 +13,6 @@ import { decide } from '../policy/decide.js'
 import type { Abort } from './abort.js'
 import { announceEnd } from './announce-end.js'
 import { identityOf, startAttempt } from './attempt.js'
-import type { Services } from './breaker-sync.js'
 import { Deadlines } from './deadlines.js'
 import type { AnyJobDefinition, Log } from './definition.js'
 import { decodePayload, toText } from './payload.js'
@@ -24,7 +23,6 @@ import type { Settler } from './settler.js'
 export interface ExecutorOptions {
   readonly worker: string
   readonly policies: Policies
-  readonly services: Pick<Services, 'of'>
   readonly settler: Pick<Settler, 'write'>
   readonly clock: Clock
   readonly random: Random
@@ -51,11 +49,16 @@ export class Executor {
    * Runs a job's handler and hands its end to the settler. Calls `performed` when the handler has ended: its slot is
    * free then, while the end is still being written. `fetchedAt`: the monotonic time of its claim. Never throws.
    */
-  execute(job: ClaimedJob, definition: AnyJobDefinition, abort: Abort, fetchedAt: number, performed: () => void): void {
-    const { policies, services, clock, worker, announce } = this.#options
+  execute(
+    job: ClaimedJob,
+    { definition, service }: { readonly definition: AnyJobDefinition; readonly service: ServiceState | undefined },
+    abort: Abort,
+    fetchedAt: number,
+    performed: () => void,
+  ): void {
+    const { policies, clock, worker, announce } = this.#options
     const startedAt = clock.monotonic()
     const policy = policies.for(definition.policy, job)
-    const service = services.of(definition.service)
     announce('job.started', () => {
       const waitedMs = Math.max(0, job.claimedAt - job.waitingSince) + (startedAt - fetchedAt)
       return { job: identityOf(job), attempt: job.attempt, worker, waitedMs }
@@ -114,7 +117,7 @@ export class Executor {
     const now = job.claimedAt + (endedAt - times.fetchedAt)
     const { id, lease, receipt } = job
     const situation = { outcome, job, policy, now, random }
-    const decision = service ? service.decide(situation, id, lease) : decide(situation)
+    const decision = service ? service.decide(situation, id, lease, endedAt) : decide(situation)
     settler.write({ id, lease, receipt, outcome, decision }, settled => {
       if (settled && 'delayMs' in decision) onDeferred(decision.delayMs)
       if (settled) announceEnd(announce, job, { outcome, decision, worker, durationMs: endedAt - times.startedAt })

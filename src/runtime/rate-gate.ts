@@ -89,7 +89,9 @@ export class RateGate {
       lane.most = () => this.#mostOf(lane)
       const spares = this.#sparesOf(rule)
       // For jobs whose key is known without a look at their payload.
-      if (typeof rule.key !== 'function') lane.hasPlenty = job => spares.has(rateKey(rule, job))
+      if (typeof rule.key === 'function') continue
+      lane.hasPlenty = job => spares.has(rateKey(rule, job))
+      lane.takeSpare = (job, now) => spares.take(rateKey(rule, job) as string, now)
     }
   }
 
@@ -110,8 +112,7 @@ export class RateGate {
   /** Whether one that waited in line may start now. Its limit had plenty when it was claimed; if no more, it asks. */
   lets(held: Held): boolean {
     const { job, lane } = held
-    const rule = lane.definition.rateLimit
-    if (!rule || this.#sparesOf(rule).take(rateKey(rule, job) ?? '', this.#runtime.clock.monotonic())) return true
+    if (!lane.takeSpare || lane.takeSpare(job, this.#runtime.clock.monotonic())) return true
     this.#options.slots.reserve(held)
     this.#late.add(held)
     this.#asking.push(held)
@@ -141,8 +142,10 @@ export class RateGate {
     const { slots } = this.#options
     if ((this.#closedUntil.get(lane) ?? 0) > this.#runtime.clock.monotonic()) return 0
     const places = Math.min(slots.freeCount, slots.mostReserved - slots.reservedCount)
-    const { key, settings, pace } = lane.definition.rateLimit as RateRule
-    const ahead = this.#idle ? this.#options.ahead() * ROUND_TRIPS : 0
+    const rule = lane.definition.rateLimit as RateRule
+    const { key, settings, pace } = rule
+    const asks = key !== undefined || !this.#sparesOf(rule).has('')
+    const ahead = this.#idle ? this.#options.ahead() * (asks ? ROUND_TRIPS : 1) : 0
     // Not one by one while some are ready.
     if (places < 0 && places < -ahead / 2) return 0
     if (key === undefined) return Math.min(places + ahead, settings.burst + Math.ceil(HORIZON_MS / pace.spacingMs))

@@ -129,10 +129,15 @@ export class ServiceState {
     for (const lease of leases) this.#permits.set(lease, { version, openings, probe: state === 'half_open' })
   }
 
-  /** Notes how an attempt ended, and decides what follows with what is known of the service. */
-  decide(situation: Situation, id: JobId, lease?: Lease): Decision {
+  /** Notes how an attempt ended, and when by the stopwatch, and decides what follows with what is known of the service. */
+  decide(situation: Situation, id: JobId, lease?: Lease, at = this.#clock.monotonic()): Decision {
     const { outcome, job } = situation
-    const health = this.#note(outcome, job.attempt, id, lease)
+    // Nearly every job: nothing failed lately, nobody tries the service out.
+    if (outcome.type === 'succeeded' && this.run === 0 && this.#permits.size === 0) {
+      this.#noteSuccess(job.attempt, at)
+      return decide(situation)
+    }
+    const health = this.#note(outcome, job.attempt, at, id, lease)
     if (outcome.type !== 'failed' && outcome.type !== 'timed_out') return decide(situation)
     const budgeted = this.settings.budget.enabled
     const now = this.#clock.monotonic()
@@ -151,24 +156,35 @@ export class ServiceState {
     return viewOf(this.breaker, this.settings.breaker, this.now, suspected)
   }
 
-  #note(outcome: Outcome, attempt: number, id: JobId, lease: Lease | undefined): Health {
+  #note(outcome: Outcome, attempt: number, at: number, id: JobId, lease: Lease | undefined): Health {
     const { kinds, consecutiveFailures } = this.settings.breaker
     const health = healthOf(outcome, this.name, kinds)
     const permit = this.#permits.size > 0 && lease !== undefined ? this.#permits.get(lease) : undefined
     if (permit) this.#spend(permit, health, lease as Lease)
     if (outcome.type === 'interrupted') return health
-    if (attempt === 1) this.seen.firstAttempts += 1
-    else this.seen.retries += 1
     if (health === 'good') {
-      this.seen.succeeded += 1
       if (this.run > 0) this.#endRun()
-      this.lastSuccessAt = this.#clock.monotonic()
-    } else if (health === 'bad') {
+      this.#noteSuccess(attempt, at)
+      return health
+    }
+    this.#count(attempt)
+    if (health === 'bad') {
       this.seen.failed += 1
       this.#fail(id)
       if (this.runToTell >= consecutiveFailures && this.breaker.state === 'closed') this.#onAlarm()
     }
     return health
+  }
+
+  #count(attempt: number): void {
+    if (attempt === 1) this.seen.firstAttempts += 1
+    else this.seen.retries += 1
+  }
+
+  #noteSuccess(attempt: number, at: number): void {
+    this.#count(attempt)
+    this.seen.succeeded += 1
+    this.lastSuccessAt = at
   }
 
   #fail(id: JobId): void {

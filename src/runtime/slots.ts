@@ -17,6 +17,8 @@ export interface Lane {
   most?: () => number
   /** True: its rate limit is far from being reached, and the job waits in line with the others. */
   hasPlenty?: (job: ClaimedJob) => boolean
+  /** Takes a slot of that limit for a job that starts now; false: it has none any more. */
+  takeSpare?: (job: ClaimedJob, now: number) => boolean
 }
 
 /** A claimed job that waits here for a place or, with a rate limit, in a place of its own for its slot. `fetchedAt`: the monotonic time of its claim. */

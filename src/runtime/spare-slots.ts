@@ -39,6 +39,8 @@ interface Key {
 export class SpareSlots {
   readonly #keepMs: number
   readonly #keys = new Map<string, Key>()
+  /** The one that was asked for last: often there is only one. */
+  #last: { readonly key: string; readonly known: Key } | undefined
   /** Keys that will soon have none left. */
   #low: string[] = []
 
@@ -49,13 +51,12 @@ export class SpareSlots {
 
   /** There were some lately: a job of this key need not ask before it is about to start. */
   has(key: string | undefined): boolean {
-    const known = key === undefined ? undefined : this.#keys.get(key)
-    return known !== undefined && known.rows.length > 0
+    return key !== undefined && (this.#find(key)?.rows.length ?? 0) > 0
   }
 
   /** Takes one, for a job that starts now; false: it has to ask. */
   take(key: string, now: number): boolean {
-    const known = this.#keys.get(key)
+    const known = this.#find(key)
     if (!known) return false
     const { rows } = known
     known.came += 1
@@ -111,8 +112,16 @@ export class SpareSlots {
     }
     const saved = Math.max(0, Math.floor((answer.now - nextAt) / spacingMs))
     const oldestMs = nextAt + lateMs - answer.now
+    this.#last = undefined
     this.#keys.set(key, { rows, came: 0, saved, oldestMs, spacingMs, askedAt: now, low: false })
     if (this.#keys.size > MOST_KEYS) this.#sweep(now)
+  }
+
+  #find(key: string): Key | undefined {
+    if (this.#last?.key === key) return this.#last.known
+    const known = this.#keys.get(key)
+    if (known) this.#last = { key, known }
+    return known
   }
 
   #sweep(now: number): void {

@@ -113,7 +113,6 @@ export class Worker {
     this.#executor = new Executor({
       worker: name,
       policies,
-      services: runtime.services,
       settler: { write: (settlement, done) => this.#write(settlement, done) },
       clock,
       random,
@@ -383,7 +382,7 @@ export class Worker {
     const running = { ...held, abort: new Abort() }
     this.#slots.start(running)
     const { job, lane, abort, fetchedAt } = running
-    this.#executor.execute(job, lane.definition, abort, fetchedAt, () => this.#finished(running))
+    this.#executor.execute(job, lane, abort, fetchedAt, () => this.#finished(running))
   }
 
   #finished(running: Running): void {
