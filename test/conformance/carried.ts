@@ -1,6 +1,7 @@
 // A broker with the ledger behind it, as the suite wants it: the hands of a worker on the broker, and what is in the ledger
 // after that. Workers of the suite ask for so many and get so many, so a broker's consumer is let go only while its worker
 // fetches: what a real worker would hold ready would otherwise be missing elsewhere.
+import { vi } from 'vitest'
 import { type Clock, systemClock, systemRandom } from '../../src/domain/clock.js'
 import { isCarriedLease, type JobId, type Lease, type SessionId } from '../../src/domain/ids.js'
 import type { ClaimedJob, NewJob } from '../../src/domain/job.js'
@@ -32,7 +33,9 @@ import { nobodyListens } from './transport/stage.js'
 const DAY_MS = 86_400_000
 const BATCH = 1_000
 const WORKER = { worker: 'w', host: 'h', pid: 1, version: null, queues: [], concurrency: 1 } as const
-const LONG_MS = 25_000
+const LONG_MS = 60_000
+// A broker that writes everything to disk is slow on a busy machine.
+vi.setConfig({ testTimeout: 120_000 })
 
 /** Why a broker cannot tell some of the stories. */
 export const BROKER_SKIPS = {
