@@ -3,6 +3,7 @@
 // fetches: what a real worker would hold ready would otherwise be missing elsewhere.
 import { vi } from 'vitest'
 import { type Clock, systemClock, systemRandom } from '../../src/domain/clock.js'
+import type { Announce, Events } from '../../src/domain/event.js'
 import { isCarriedLease, type JobId, type Lease, type SessionId } from '../../src/domain/ids.js'
 import type { ClaimedJob, NewJob } from '../../src/domain/job.js'
 import type { Settlement } from '../../src/domain/settlement.js'
@@ -129,6 +130,11 @@ class Books {
     if (job) job.state = state
   }
 
+  /** It came again, and waits in the ledger now. */
+  strike(id: JobId): void {
+    this.#jobs.delete(id)
+  }
+
   /** How many of these lanes nobody has taken. */
   waiting(lanes: readonly Lane[]): number {
     return [...this.#jobs.values()].filter(({ state, lane }) => state === 'waiting' && lanes.some(isOf(lane))).length
@@ -169,7 +175,10 @@ class Process {
     const context = { env: {}, clock: systemClock, random: systemRandom, onError: () => {} }
     this.#carriers = new Carriers(choices, {}, context)
     const carried = carriedTransport(this.ledger, this.#carriers, systemClock)
-    const parts = { db, transport: carried, clock: fastClock, random: systemRandom, announce: () => {} }
+    const announce: Announce = (name, event) => {
+      if (name === 'job.rescued') shared.books.strike((event() as Events['job.rescued']).job.id)
+    }
+    const parts = { db, transport: carried, clock: fastClock, random: systemRandom, announce }
     this.#runtime = {
       ...parts,
       services: new Services(parts),
@@ -211,11 +220,13 @@ class Process {
         const wanted = demand.filter(({ queue }) => !this.#shared.paused.has(queue))
         const others = () => [...this.#shared.hands.values()].flat().filter(other => other !== hands)
         const elsewhere = () => others().reduce((sum, other) => sum + other.waiting(wanted), 0)
-        const arrived = await hands.fetch(wanted, limit, () => this.#shared.books.waiting(wanted) - elsewhere())
-        for (const { id, lease } of arrived) {
-          this.#owners.set(lease, hands)
-          this.#shared.books.write(id, 'active')
-        }
+        const arrived = await hands.fetch(wanted, limit, {
+          expected: () => this.#shared.books.waiting(wanted) - elsewhere(),
+          onTaken: ({ id, lease }) => {
+            this.#owners.set(lease, hands)
+            this.#shared.books.write(id, 'active')
+          },
+        })
         const left = wanted.map(lane => {
           return { ...lane, limit: lane.limit - arrived.filter(isOf(lane)).length }
         })
@@ -268,6 +279,13 @@ const isOf =
   ({ queue, name }: Lane) =>
   (job: Lane): boolean =>
     job.queue === queue && job.name === name
+
+interface FetchOptions {
+  /** How many there must be now that nobody took, by the books, here and in the broker. */
+  readonly expected: () => number
+  /** At once: others who fetch must not wait for it. */
+  readonly onTaken: (job: ClaimedJob) => void
+}
 
 /** A worker's hands, on a consumer that the test holds. */
 class HandsOfTest {
@@ -345,20 +363,26 @@ class HandsOfTest {
     )
   }
 
-  /** `expected`: how many there must be now that nobody took, by the books, here and in the broker. */
-  async fetch(demand: Parameters<Hands['take']>[0], limit: number, expected: () => number): Promise<ClaimedJob[]> {
+  async fetch(
+    demand: Parameters<Hands['take']>[0],
+    limit: number,
+    { expected, onTaken }: FetchOptions,
+  ): Promise<ClaimedJob[]> {
     if (this.#closed || demand.length === 0 || limit < 1) return []
     const queues = [...new Set(demand.map(({ queue }) => queue))]
     const taken: ClaimedJob[] = []
     for (;;) {
       const left = demand.map(lane => ({ ...lane, limit: lane.limit - taken.filter(isOf(lane)).length }))
       const next = this.#hands.take(left, limit - taken.length)
-      for (const job of next) this.#taken.set(job.lease, job)
+      for (const job of next) {
+        this.#taken.set(job.lease, job)
+        onTaken(job)
+      }
       taken.push(...next)
       if (taken.length === limit) return taken
       // What waits here for lanes that take no more must not be in the way of the others.
       const waiting = this.waiting(demand)
-      const more = () => Math.min(limit - taken.length + waiting, expected() - taken.length)
+      const more = () => Math.min(limit - taken.length + waiting, expected())
       if (more() <= waiting || (await this.#bring(queues, more)) === waiting) return taken
     }
   }
