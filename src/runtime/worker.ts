@@ -11,8 +11,9 @@ import { saveProgress } from '../ledger/job.js'
 import { announceJobTypes } from '../ledger/job-type.js'
 import { ensureQueues, queueSettings } from '../ledger/queue.js'
 import { policyAsJson } from '../policy/effective.js'
-import type { Consumer, LaneDemand } from '../transport/transport.js'
+import type { LaneDemand } from '../transport/transport.js'
 import { Abort } from './abort.js'
+import { Claims } from './claims.js'
 import type { AnyJobDefinition } from './definition.js'
 import { Executor, unstorable } from './executor.js'
 import { type Hands, handsOn } from './hands.js'
@@ -40,10 +41,6 @@ export interface WorkerOptions {
 
 /** After work, look again soon: a job committed while its enqueuer saw a busy queue is not announced. */
 const FIRST_LOOK_MS = 25
-/** A fetch that takes longer than this has hung, whatever its own timeout says. */
-const FETCH_LIMIT_MS = 45_000
-/** A fetch that failed may still take jobs for so long: no statement takes longer. */
-const LATE_CLAIM_MS = 60_000
 /** A job that was claimed ahead and has waited here so long is better off with a worker that is free. */
 const LONGEST_WAIT_HERE_MS = 1_000
 const DRAIN_LIMIT_MS = 10_000
@@ -67,7 +64,7 @@ export class Worker {
   readonly #heartbeat: Heartbeat
   readonly #sync: Loop
   readonly #pump: Loop
-  #consumer: Consumer | undefined
+  readonly #claims: Claims
   #session: SessionId | undefined
   /** On the queues that brokers carry. */
   #hands: Hands | undefined
@@ -75,9 +72,6 @@ export class Worker {
   /** With brokers: when the ledger is to be asked next, and since when it waits for places. */
   #askLedgerAt = 0
   #ledgerTurnSince: number | undefined
-  #lastFetchAt: number | undefined
-  /** When to look for jobs that a failed fetch took. */
-  #missedLooksAt: number[] = []
   #startsSoon = false
   #waitsForSettler = false
   #stopping: Promise<void> | undefined
@@ -149,6 +143,14 @@ export class Worker {
       onRoom: () => this.#pump.nudge(),
       onError: onError('rate limits'),
     })
+    this.#claims = new Claims({
+      worker: name,
+      lanes: definitions.map(({ queue, name }) => ({ queue, name })),
+      transport,
+      clock,
+      announce,
+      onWake: () => this.#wake(),
+    })
     this.#pump = loop({ clock, random, step: () => this.#fetch(), onError: onError('fetching') })
     this.#stopFollowing = runtime.services.onChange(() => this.#followServices())
     this.#starting = this.#start(queues, definitions)
@@ -172,7 +174,7 @@ export class Worker {
 
   /** Milliseconds since it last asked for work and got an answer; undefined before the first time. */
   get lastFetchAgoMs(): number | undefined {
-    return this.#lastFetchAt === undefined ? undefined : this.#runtime.clock.monotonic() - this.#lastFetchAt
+    return this.#claims.answeredAgoMs
   }
 
   async #start(queues: readonly string[], definitions: readonly AnyJobDefinition[]): Promise<void> {
@@ -205,14 +207,15 @@ export class Worker {
   /** One look for work. Returns how long to wait for the next if nothing calls for it earlier. */
   async #fetch(): Promise<number> {
     const { clock } = this.#runtime
-    const consumer = this.#consumer
-    if (!consumer || !this.#heartbeat.safe) return this.#options.pollMs
-    await this.#takeMissed(consumer)
+    const { current } = this.#claims
+    if (!current || !this.#heartbeat.safe) return this.#options.pollMs
+    const missed = await this.#claims.missed(() => this.#isKnown())
+    if (missed.length > 0) this.#accept(current, missed, clock.monotonic())
     if (this.#slots.waitedSince() < clock.monotonic() - LONGEST_WAIT_HERE_MS) {
       this.#giveBack(held => !this.#slots.isReserved(held) && !held.job.carried)
     }
     this.#gate?.giveBackOlder(clock.monotonic() - LONGEST_WAIT_HERE_MS)
-    const pacedMs = await this.#fetchPaced(consumer)
+    const pacedMs = await this.#fetchPaced(current)
     const askedAt = clock.monotonic()
     // A broker tells what there is: the ledger is asked for the rest only, when something woke us or it is time.
     if (this.#hands?.hasAllLanes && askedAt < this.#askLedgerAt) return Math.min(pacedMs, this.#askLedgerAt - askedAt)
@@ -221,12 +224,11 @@ export class Worker {
       if (this.#hands) this.#ledgerTurnSince ??= askedAt
       return Math.min(pacedMs, this.#options.pollMs)
     }
-    const jobs = await this.#withinLimit(consumer.fetch(demand, limit))
+    const jobs = await this.#claims.fetch(demand, limit)
     const fetchedAt = clock.monotonic()
-    this.#lastFetchAt = fetchedAt
     this.#ledgerTurnSince = undefined
     this.#prefetch.fetched(askedAt, fetchedAt)
-    this.#accept(consumer, jobs, fetchedAt)
+    this.#accept(current, jobs, fetchedAt)
     if (jobs.length === limit) return 0
     this.#lookAgainMs = jobs.length > 0 ? FIRST_LOOK_MS : Math.min(this.#lookAgainMs * 2, this.#options.pollMs)
     this.#askLedgerAt = fetchedAt + this.#lookAgainMs
@@ -234,44 +236,35 @@ export class Worker {
   }
 
   /** Before the others: a worker that is always full would otherwise never find out whether a service is back. */
-  async #fetchPaced(consumer: Consumer): Promise<number> {
+  async #fetchPaced(claims: object): Promise<number> {
     const { services, clock } = this.#runtime
     const ahead = this.#prefetch.target(clock.monotonic())
     const paced = await fetchPaced(services, this.#slots, ahead, async (demand, limit) => {
       // Permits are for either: what a broker has brought needs no claim.
       const arrived = this.#hands?.take(demand, limit) ?? []
-      return arrived.length > 0 ? arrived : this.#withinLimit(consumer.fetch(demand, limit))
+      return arrived.length > 0 ? arrived : this.#claims.fetch(demand, limit)
     })
-    if (paced.jobs.length > 0) this.#accept(consumer, paced.jobs, clock.monotonic())
+    if (paced.jobs.length > 0) this.#accept(claims, paced.jobs, clock.monotonic())
     return paced.waitMs
   }
 
-  #accept(consumer: Consumer, jobs: readonly ClaimedJob[], fetchedAt: number): void {
+  #accept(claims: object, jobs: readonly ClaimedJob[], fetchedAt: number): void {
     const rated: Held[] = []
     for (const job of jobs) {
       const held = this.#slots.hold(job, fetchedAt)
       if (held) rated.push(held)
     }
     if (this.#stopping !== undefined) this.#giveBack()
-    else if (!this.#heartbeat.safe || consumer !== this.#consumer) this.#giveBack(({ job }) => !this.#onBroker(job))
+    else if (!this.#heartbeat.safe || claims !== this.#claims.current) this.#giveBack(({ job }) => !this.#onBroker(job))
     else this.#gate?.admit(rated)
     this.#startWaiting()
   }
 
-  /**
-   * A fetch whose answer was lost may have taken jobs all the same. Our session holds them, so nobody else ever will:
-   * they are looked for after a failed fetch, and once more when it cannot be under way any longer.
-   */
-  async #takeMissed(consumer: Consumer): Promise<void> {
-    const { clock } = this.#runtime
-    const [next] = this.#missedLooksAt
-    if (next === undefined || next > clock.monotonic()) return
-    const known = new Set([...this.#slots.leases(), ...this.#settler.leases()])
-    const here = new Set(this.#hands?.taken())
-    const held = await this.#withinLimit(consumer.held())
-    const missed = held.filter(({ lease, id }) => !known.has(lease) && !here.has(id))
-    this.#missedLooksAt.shift()
-    this.#accept(consumer, missed, clock.monotonic())
+  /** What is here already, claimed or brought by a broker. */
+  #isKnown(): (job: ClaimedJob) => boolean {
+    const leases = new Set([...this.#slots.leases(), ...this.#settler.leases()])
+    const ids = new Set(this.#hands?.taken())
+    return ({ lease, id }) => leases.has(lease) || ids.has(id)
   }
 
   #demand(): { demand: LaneDemand[]; limit: number } {
@@ -283,23 +276,6 @@ export class Worker {
 
   #goOnFetching(): void {
     if (this.#waitsForSettler && this.#settler.pending <= MOST_UNSETTLED) this.#pump.nudge()
-  }
-
-  /** The watchdog (pitfall 17): a fetch that hangs is given up. What it took is looked for, whatever it still brings. */
-  #withinLimit(fetching: Promise<ClaimedJob[]>): Promise<ClaimedJob[]> {
-    const { clock, announce } = this.#runtime
-    return new Promise<ClaimedJob[]>((resolve, reject) => {
-      const giveUp = () => {
-        announce('worker.stalled', () => ({ worker: this.name, sinceMs: this.lastFetchAgoMs ?? FETCH_LIMIT_MS }))
-        reject(new RedriveError('STATEMENT_TIMEOUT', `Nothing was fetched for ${FETCH_LIMIT_MS} ms`))
-      }
-      const timer = clock.timer(FETCH_LIMIT_MS, giveUp, { background: true })
-      fetching.finally(() => timer.cancel()).then(resolve, reject)
-    }).catch(error => {
-      const now = clock.monotonic()
-      this.#missedLooksAt = [now, now + LATE_CLAIM_MS]
-      throw error
-    })
   }
 
   /** Nothing is started on a lease that may be gone: after a long pause of this process, others may have the jobs. */
@@ -344,12 +320,12 @@ export class Worker {
   }
 
   async #openHands(queues: readonly string[], definitions: readonly AnyJobDefinition[]): Promise<void> {
-    const settings = await queueSettings(this.#runtime.db, queues)
+    for (const { name, paused } of await queueSettings(this.#runtime.db, queues)) if (paused) this.#paused.add(name)
     this.#hands ??= handsOn(this.#runtime, {
       worker: this.name,
       definitions,
       concurrency: this.#options.concurrency,
-      paused: settings.flatMap(({ name, paused }) => (paused ? [name] : [])),
+      paused: [...this.#paused],
       session: () => this.#session,
       safe: () => this.#heartbeat.safe,
       free: () => this.#slots.freeCount,
@@ -429,11 +405,8 @@ export class Worker {
   }
 
   #open(session: SessionId): void {
-    const { transport } = this.#runtime
     this.#session = session
-    void this.#consumer?.close()
-    const lanes = this.#slots.lanes.map(({ definition: { queue, name } }) => ({ queue, name }))
-    this.#consumer = transport.consume({ session, lanes, onWake: () => this.#wake() })
+    this.#claims.open(session)
     this.#wake()
   }
 
@@ -446,8 +419,7 @@ export class Worker {
   #lapse(reason: string): void {
     const jobs = this.#slots.running().filter(({ job }) => !this.#onBroker(job))
     this.#runtime.announce('worker.lapsed', () => ({ worker: this.name, reason, jobs: jobs.map(({ job }) => job.id) }))
-    void this.#consumer?.close()
-    this.#consumer = undefined
+    void this.#claims.close()
     for (const { abort } of jobs) abort.abort(new RedriveError('LEASE_LOST', `The lease was lost: ${reason}`))
     this.#giveBack(({ job }) => !this.#onBroker(job))
   }
@@ -492,7 +464,7 @@ export class Worker {
     await this.#settler.drain(limit.signal)
     timer.cancel()
     await this.#hands?.close(LEAVE_LIMIT_MS)
-    await this.#consumer?.close()
+    await this.#claims.close()
     await this.#heartbeat
       .stop()
       .catch(error => announce('error', () => ({ where: `${this.name}: ending its session`, error })))

@@ -1,0 +1,91 @@
+// What a worker claims in the ledger, for as long as it has its session. A watchdog gives up what hangs (pitfall 17), and
+// jobs whose claim was never answered are found again.
+import type { Clock } from '../domain/clock.js'
+import { RedriveError } from '../domain/errors.js'
+import type { Announce } from '../domain/event.js'
+import type { SessionId } from '../domain/ids.js'
+import type { ClaimedJob } from '../domain/job.js'
+import type { Consumer, Lane, LaneDemand, Transport } from '../transport/transport.js'
+
+/** A fetch that takes longer than this has hung, whatever its own timeout says. */
+const FETCH_LIMIT_MS = 45_000
+/** A fetch that failed may still take jobs for so long: no statement takes longer. */
+const LATE_CLAIM_MS = 60_000
+
+export interface ClaimsOptions {
+  readonly worker: string
+  readonly lanes: readonly Lane[]
+  readonly transport: Transport
+  readonly clock: Clock
+  readonly announce: Announce
+  readonly onWake: () => void
+}
+
+export class Claims {
+  readonly #options: ClaimsOptions
+  #consumer: Consumer | undefined
+  #answeredAt: number | undefined
+  /** When to look for jobs that a failed fetch took. */
+  #missedLooksAt: number[] = []
+
+  constructor(options: ClaimsOptions) {
+    this.#options = options
+  }
+
+  open(session: SessionId): void {
+    void this.close()
+    const { transport, lanes, onWake } = this.#options
+    this.#consumer = transport.consume({ session, lanes, onWake })
+  }
+
+  async close(): Promise<void> {
+    const consumer = this.#consumer
+    this.#consumer = undefined
+    await consumer?.close()
+  }
+
+  /** Changes with every session: what was claimed under another one is not ours to run. */
+  get current(): object | undefined {
+    return this.#consumer
+  }
+
+  /** Milliseconds since something was asked for and answered; undefined before the first time. */
+  get answeredAgoMs(): number | undefined {
+    return this.#answeredAt === undefined ? undefined : this.#options.clock.monotonic() - this.#answeredAt
+  }
+
+  async fetch(demand: readonly LaneDemand[], limit: number): Promise<ClaimedJob[]> {
+    const jobs = await this.#withinLimit(this.#consumer?.fetch(demand, limit))
+    this.#answeredAt = this.#options.clock.monotonic()
+    return jobs
+  }
+
+  /**
+   * A fetch whose answer was lost may have taken jobs all the same. Our session holds them, so nobody else ever will:
+   * they are looked for after a failed fetch, and once more when it cannot be under way any longer.
+   */
+  async missed(isKnown: () => (job: ClaimedJob) => boolean): Promise<ClaimedJob[]> {
+    const [next] = this.#missedLooksAt
+    if (next === undefined || next > this.#options.clock.monotonic()) return []
+    const known = isKnown()
+    const held = await this.#withinLimit(this.#consumer?.held())
+    this.#missedLooksAt.shift()
+    return held.filter(job => !known(job))
+  }
+
+  #withinLimit(fetching: Promise<ClaimedJob[]> = Promise.resolve([])): Promise<ClaimedJob[]> {
+    const { clock, announce, worker } = this.#options
+    return new Promise<ClaimedJob[]>((resolve, reject) => {
+      const giveUp = () => {
+        announce('worker.stalled', () => ({ worker, sinceMs: this.answeredAgoMs ?? FETCH_LIMIT_MS }))
+        reject(new RedriveError('STATEMENT_TIMEOUT', `Nothing was fetched for ${FETCH_LIMIT_MS} ms`))
+      }
+      const timer = clock.timer(FETCH_LIMIT_MS, giveUp, { background: true })
+      fetching.finally(() => timer.cancel()).then(resolve, reject)
+    }).catch(error => {
+      const now = clock.monotonic()
+      this.#missedLooksAt = [now, now + LATE_CLAIM_MS]
+      throw error
+    })
+  }
+}
