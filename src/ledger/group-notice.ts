@@ -22,6 +22,17 @@ export async function makeGroups(db: Queryable): Promise<string[]> {
   }
 }
 
+// Whoever makes a group has a lock on its counts.
+const BEING_MADE = sql`
+  SELECT 1 FROM redrive.failure_tally t
+  WHERE t.fingerprint = $1 AND (SELECT 1 FROM redrive.failure_group g WHERE g.fingerprint = $1) IS NULL
+  ORDER BY t.queue, t.name, t.version, t.bucket, t.shard FOR SHARE OF t`
+
+/** Whether this cause has failed. If another connection is making its group just now, resolves when that is made. */
+export async function groupIsMade(db: Queryable, fingerprint: string): Promise<boolean> {
+  return (await db.query(BEING_MADE, [fingerprint])).length > 0
+}
+
 // Counts only grow, so the greater one is the newer one, whoever wrote it. Groups are found again by their key: one that was
 // changed while its lock was waited for is in a place that this statement's snapshot does not see. A failure regresses its group if it happened
 // after the resolution, by the ledger's clock, not if it was noticed after it.

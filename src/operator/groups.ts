@@ -28,7 +28,7 @@ import {
 } from '../ledger/group-change.js'
 import { type GroupDetail, groupDetail } from '../ledger/group-detail.js'
 import { membersOf } from '../ledger/group-members.js'
-import { makeGroups } from '../ledger/group-notice.js'
+import { groupIsMade, makeGroups } from '../ledger/group-notice.js'
 import { type Acting, actorOf, type Desk, notFound, pageLimit } from './context.js'
 
 export interface GroupListOptions {
@@ -51,8 +51,7 @@ export function groups({ db }: Desk) {
   const get = async (id: string): Promise<GroupView> => {
     checkText('id', id)
     await makeGroups(db)
-    const found = await getGroup(db, id)
-    if (!found) throw notFound(`group ${id}`)
+    const found = await findGroup(db, id)
     return { ...found, members: await membersOf(db, found.id), ...(await groupDetail(db, found.id)) }
   }
 
@@ -82,7 +81,7 @@ export function groups({ db }: Desk) {
       checkText('id', id)
       const checked = checkChange(change)
       await makeGroups(db)
-      const head = await headOf(db, id)
+      const { id: head } = await findGroup(db, id)
       await db.transaction(async tx => {
         const was = only(await lockGroups(tx, [head]), head)
         checkVersion(was, changing.version)
@@ -104,6 +103,7 @@ export function groups({ db }: Desk) {
         throw invalid('The groups to merge', others.join(', '), `1 to ${MOST_MERGED} others`)
       }
       await makeGroups(db)
+      for (const id of [into, ...others]) await findGroup(db, id)
       await db.transaction(async tx => {
         const locked = await lockGroups(tx, [into, ...others])
         const head = only(locked, into)
@@ -125,7 +125,7 @@ export function groups({ db }: Desk) {
     /** Takes a fingerprint out of the group that it was merged into: it stands for itself again, with its own notes. */
     async split(fingerprint: string, changing: ChangingGroup = {}): Promise<GroupView> {
       checkText('fingerprint', fingerprint)
-      const head = await headOf(db, fingerprint)
+      const { id: head } = await findGroup(db, fingerprint)
       if (head === fingerprint) throw invalid('The fingerprint', fingerprint, 'one that was merged into another group')
       await db.transaction(async tx => {
         const locked = await lockGroups(tx, [head, fingerprint])
@@ -143,10 +143,11 @@ export function groups({ db }: Desk) {
 
 export type Groups = ReturnType<typeof groups>
 
-async function headOf(db: Queryable, id: string): Promise<string> {
-  const found = await getGroup(db, id)
+/** By any fingerprint that belongs to it. `makeGroups` passes over what another connection is making: that is waited for. */
+async function findGroup(db: Queryable, id: string): Promise<Group> {
+  const found = (await getGroup(db, id)) ?? ((await groupIsMade(db, id)) ? await getGroup(db, id) : undefined)
   if (!found) throw notFound(`group ${id}`)
-  return found.id
+  return found
 }
 
 function only(locked: readonly LockedGroup[], id: string): LockedGroup {

@@ -8,6 +8,8 @@ import { enqueue } from '../../src/ledger/enqueue.js'
 import { makeGroups, noticeFailures } from '../../src/ledger/group-notice.js'
 import { redrive } from '../../src/ledger/redrive.js'
 import { settle } from '../../src/ledger/settle.js'
+import type { Desk } from '../../src/operator/context.js'
+import { groups } from '../../src/operator/groups.js'
 import { freshDatabase } from '../support/databases.js'
 import { aFailure, aJob, aSession, buried, take } from '../support/story.js'
 import { until } from '../support/until.js'
@@ -71,4 +73,17 @@ it('a group that another process counts while we wait is counted by us as well',
   )
   const [group] = await db.query(sql`SELECT failures::integer, priority FROM redrive.failure_group`, [])
   expect(group).toEqual({ failures: 2, priority: 9 })
+})
+
+it('a group that another process makes while it is asked for is found', async () => {
+  const { db, another } = await freshDatabase('server')
+  const other = another()
+  await dead(db)
+  const found = await meanwhile(
+    db,
+    tx => makeGroups(tx),
+    () => groups({ db: other } as Desk).update('v1:one', { priority: 9 }),
+  )
+  expect(found).toMatchObject({ id: 'v1:one', priority: 9, failures: 1 })
+  await expect(groups({ db } as Desk).get('v1:nobody')).rejects.toMatchObject({ code: 'NOT_FOUND' })
 })
