@@ -35,13 +35,13 @@ const DEAD = MULTIPLY(
 )
 const ATTEMPTS = MULTIPLY('attempt', `'job_id', ${ID('g')}`)
 
-// As settling would have counted these deaths and retention would have drawn them together: by five minutes for the last six
+// As settling would have counted these deaths and retention would have drawn them together: by five minutes for the last three
 // hours, by days before. Three failures each.
 const CAUSES = `
   INSERT INTO redrive.failure_tally (fingerprint, queue, name, version, bucket, shard, failures, deaths, last_at, first_job, sample_job)
   SELECT fingerprint, queue, name, '', bucket, 0, 3 * count(*), count(*), max(died_at), (array_agg(id))[1], (array_agg(id))[1]
   FROM (
-    SELECT *, CASE WHEN died_at > now() - interval '6 hours' THEN date_bin('5 minutes', died_at, timestamptz 'epoch')
+    SELECT *, CASE WHEN died_at > now() - interval '3 hours' THEN date_bin('5 minutes', died_at, timestamptz 'epoch')
                    ELSE date_trunc('day', died_at, 'UTC') END AS bucket
     FROM redrive.dead_letter
   ) letter GROUP BY fingerprint, queue, name, bucket

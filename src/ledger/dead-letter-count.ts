@@ -1,5 +1,5 @@
-// How many dead letters there are, by queue, status and kind. Their index is walked from one combination to the next and the
-// entries of each are counted: by one process and not three, and with or without statistics (pitfall 24).
+// How many dead letters there are, by queue, status and kind: kept by the database whenever one changes, each connection for
+// itself (migrations/0011_letter_counts.sql), so that it costs the same however many there are.
 import type { Kind } from '../domain/failure.js'
 import type { RecoveryStatus } from '../domain/lifecycle.js'
 import { type Queryable, sql } from './database.js'
@@ -11,24 +11,26 @@ export interface DeadLetterCount {
   readonly count: number
 }
 
-/** `letters`: the counts, as a part of a WITH RECURSIVE. */
-export const LETTERS = `
-  combination AS (
-    (SELECT queue, status, kind FROM redrive.dead_letter ORDER BY queue, status, kind LIMIT 1)
-    UNION ALL
-    SELECT next.* FROM combination c CROSS JOIN LATERAL (
-      SELECT queue, status, kind FROM redrive.dead_letter d
-      WHERE (d.queue, d.status, d.kind) > (c.queue, c.status, c.kind) ORDER BY queue, status, kind LIMIT 1
-    ) next
-  ), letters AS MATERIALIZED (
-    SELECT c.queue, c.status, c.kind, (
-      SELECT count(*) FROM redrive.dead_letter d WHERE d.queue = c.queue AND d.status = c.status AND d.kind = c.kind
-    ) AS count FROM combination c
-  )`
-
-const COUNTS = sql`WITH RECURSIVE ${LETTERS} SELECT * FROM letters ORDER BY queue, status, kind`
+const COUNTS = sql`
+  SELECT queue, status, kind, sum(count) AS count FROM redrive.dead_letter_count
+  GROUP BY queue, status, kind HAVING sum(count) > 0 ORDER BY queue, status, kind`
 
 export async function deadLetterCounts(db: Queryable): Promise<DeadLetterCount[]> {
   const rows = await db.query<Omit<DeadLetterCount, 'count'> & { count: string | number }>(COUNTS)
   return rows.map(row => ({ ...row, count: Number(row.count) }))
+}
+
+// A row that its connection is adding to is not of one that is gone. Whoever comes back with the same number begins anew.
+const FOLD = sql`
+  WITH gone AS (
+    DELETE FROM redrive.dead_letter_count WHERE shard <> 0 AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = shard)
+    RETURNING queue, status, kind, count
+  )
+  INSERT INTO redrive.dead_letter_count AS c (queue, status, kind, shard, count)
+  SELECT queue, status, kind, 0, sum(count) FROM gone GROUP BY queue, status, kind ORDER BY queue, status, kind
+  ON CONFLICT (queue, status, kind, shard) DO UPDATE SET count = c.count + excluded.count`
+
+/** Draws the counts together that connections kept which are gone. */
+export async function foldLetterCounts(db: Queryable): Promise<void> {
+  await db.query(FOLD)
 }

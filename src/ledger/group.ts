@@ -88,6 +88,20 @@ const SORTED: Readonly<Record<GroupSort, { column: string; place: string; after:
   failures: { column: 'failures', place: 'failures', after: '$8::bigint' },
 }
 
+/**
+ * What of `looked` failed in the queue, itself or by what was merged into it. A correlated value, not EXISTS: that might be
+ * answered by hashing the whole table.
+ */
+const IN_QUEUE = `
+  in_queue AS MATERIALIZED (
+    SELECT head FROM (
+      SELECT fingerprint AS id, fingerprint AS head FROM looked
+      UNION ALL SELECT fingerprint, merged_into FROM redrive.failure_group WHERE merged_into IS NOT NULL
+    ) member
+    WHERE $7::text IS NOT NULL
+      AND (SELECT 1 FROM redrive.failure_tally t WHERE t.fingerprint = member.id AND t.queue = $7 LIMIT 1) IS NOT NULL
+  )`
+
 /** What of `looked` a filter lets through. */
 const FITS = `
     WHERE ($1::redrive.group_status IS NULL OR status = $1::redrive.group_status)
@@ -95,20 +109,16 @@ const FITS = `
       AND ($3::redrive.failure_kind IS NULL OR kind = $3::redrive.failure_kind)
       AND ($4::text IS NULL OR service = $4) AND ($5::text IS NULL OR assignee = $5)
       AND ($6::text IS NULL OR strpos(lower(title), lower($6::text)) > 0)
-      AND ($7::text IS NULL OR (
-        SELECT 1 FROM ${members('f.fingerprint')} CROSS JOIN LATERAL (
-          SELECT FROM redrive.failure_tally t WHERE t.fingerprint = member.id AND t.queue = $7 LIMIT 1) t
-        LIMIT 1) IS NOT NULL)`
+      AND ($7::text IS NULL OR fingerprint IN (SELECT head FROM in_queue))`
 
-// What is looked at comes in order, and no further than the page needs. A correlated value, not EXISTS: that might be
-// answered by hashing the whole table.
+// What is looked at comes in order, and no further than the page needs.
 const pageBy = ({ column, place, after }: (typeof SORTED)[GroupSort]): Statement => sql`
   WITH looked AS MATERIALIZED (
     SELECT *, ${place} || '.' || fingerprint AS place FROM redrive.failure_group
     WHERE merged_into IS NULL AND ($8::bigint IS NULL OR (${column}, fingerprint) < (${after}, $9::text COLLATE "C"))
     ORDER BY ${column} DESC, fingerprint DESC LIMIT (SELECT $10::integer)
-  ), found AS MATERIALIZED (
-    SELECT * FROM looked f${FITS}
+  ), ${IN_QUEUE}, found AS MATERIALIZED (
+    SELECT * FROM looked${FITS}
     LIMIT $11::integer
   ), rest AS MATERIALIZED (
     SELECT place FROM looked
@@ -128,8 +138,8 @@ const HOW_MANY = sql`
   WITH looked AS MATERIALIZED (
     SELECT * FROM redrive.failure_group WHERE merged_into IS NULL
     ORDER BY last_seen DESC, fingerprint DESC LIMIT (SELECT $8::integer)
-  )
-  SELECT (SELECT count(*) FROM looked f${FITS}) AS fit, (SELECT count(*) FROM looked) AS looked`
+  ), ${IN_QUEUE}
+  SELECT (SELECT count(*) FROM looked${FITS}) AS fit, (SELECT count(*) FROM looked) AS looked`
 
 /** Of the groups that failed last: not exact when there are more of them than are looked at. */
 export async function countGroups(db: Queryable, filter: GroupFilter): Promise<Count> {

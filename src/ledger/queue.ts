@@ -1,6 +1,5 @@
 // Queues: known by name, paused or not.
 import { type Queryable, sql } from './database.js'
-import { type DeadLetterCount, LETTERS } from './dead-letter-count.js'
 import { millis, optional, toDate } from './rows.js'
 
 export interface QueueSettings {
@@ -54,16 +53,7 @@ export async function resumeQueue(db: Queryable, name: string, channel: string |
   return (await db.query(RESUME, [name, db.now(), channel])).length === 1
 }
 
-// The view without its failed_count: the planner then leaves its dead letters out, which are counted better here.
-const LIVE = `queue_name, waiting_count, active_count, completed_count, retryable_count, scheduled_count, held_count, cancelled_count,
-  oldest_waiting_at, paused`
-const STATISTICS = sql`
-  WITH RECURSIVE ${LETTERS}, dead AS MATERIALIZED (
-    SELECT queue, sum(count) AS dead FROM letters WHERE status IN ('pending', 'permanently_failed') GROUP BY queue
-  )
-  SELECT ${LIVE}, dead.dead AS failed_count FROM redrive.queue_statistics LEFT JOIN dead ON dead.queue = queue_name
-  ORDER BY queue_name`
-const LIVE_STATISTICS = sql`SELECT ${LIVE} FROM redrive.queue_statistics ORDER BY queue_name`
+const STATISTICS = sql`SELECT * FROM redrive.queue_statistics ORDER BY queue_name`
 
 export interface QueueStatistics {
   readonly queue: string
@@ -80,23 +70,12 @@ export interface QueueStatistics {
 }
 
 export async function queueStatistics(db: Queryable): Promise<QueueStatistics[]> {
-  return (await db.query<Row>(STATISTICS)).map(row => toStatistics(row, Number(row.failed_count ?? 0)))
-}
-
-/** The same, where the dead letters were counted already. */
-export async function liveStatistics(db: Queryable, letters: readonly DeadLetterCount[]): Promise<QueueStatistics[]> {
-  const deadIn = new Map<string, number>()
-  for (const { queue, status, count } of letters) {
-    const isDead = status === 'pending' || status === 'permanently_failed'
-    if (isDead) deadIn.set(queue, (deadIn.get(queue) ?? 0) + count)
-  }
-  const rows = await db.query<Row>(LIVE_STATISTICS)
-  return rows.map(row => toStatistics(row, deadIn.get(String(row.queue_name)) ?? 0))
+  return (await db.query<Row>(STATISTICS)).map(toStatistics)
 }
 
 type Row = Record<string, unknown>
 
-const toStatistics = (row: Row, dead: number): QueueStatistics => ({
+const toStatistics = (row: Row): QueueStatistics => ({
   queue: String(row.queue_name),
   waiting: Number(row.waiting_count),
   active: Number(row.active_count),
@@ -105,7 +84,7 @@ const toStatistics = (row: Row, dead: number): QueueStatistics => ({
   held: Number(row.held_count),
   completed: Number(row.completed_count),
   cancelled: Number(row.cancelled_count),
-  dead,
+  dead: Number(row.failed_count),
   oldestWaitingAt: row.oldest_waiting_at === null ? null : new Date(row.oldest_waiting_at as Date | string),
   paused: row.paused === true,
 })

@@ -245,7 +245,6 @@ CREATE INDEX dead_letter_by_service ON redrive.dead_letter USING btree (service,
 CREATE INDEX dead_letter_by_assigned_to ON redrive.dead_letter USING btree (assigned_to, status, died_at, seq) WHERE (assigned_to IS NOT NULL);
 CREATE INDEX dead_letter_by_resolved ON redrive.dead_letter USING btree (resolved_at) WHERE (resolved_at IS NOT NULL);
 CREATE INDEX dead_letter_to_triage ON redrive.dead_letter USING btree (triage_at) WHERE (triage_at IS NOT NULL);
-CREATE INDEX dead_letter_counts ON redrive.dead_letter USING btree (queue, status, kind);
 
 CREATE TABLE redrive.tally (
   queue     text COLLATE "C" NOT NULL,
@@ -500,15 +499,25 @@ CREATE TABLE redrive.duty (
   CONSTRAINT duty_pkey PRIMARY KEY (name)
 ) WITH (fillfactor=50);
 
+CREATE TABLE redrive.dead_letter_count (
+  queue  text COLLATE "C"        NOT NULL,
+  status redrive.recovery_status NOT NULL,
+  kind   redrive.failure_kind    NOT NULL,
+  shard  integer                 NOT NULL,
+  count  bigint                  NOT NULL,
+  CONSTRAINT dead_letter_count_pkey PRIMARY KEY (queue, status, kind, shard)
+) WITH (fillfactor=50);
+
 CREATE VIEW redrive.dead_letter_queue_summary AS
  SELECT queue AS queue_name,
-    count(*) AS total_failed_jobs,
-    count(*) FILTER (WHERE (status = 'pending'::redrive.recovery_status)) AS pending_recovery,
-    count(*) FILTER (WHERE (status = 'redriving'::redrive.recovery_status)) AS redriving,
-    count(*) FILTER (WHERE (status = 'recovered'::redrive.recovery_status)) AS recovered,
-    count(*) FILTER (WHERE (status = 'permanently_failed'::redrive.recovery_status)) AS permanently_failed
-   FROM redrive.dead_letter
-  GROUP BY queue;
+    (sum(count))::bigint AS total_failed_jobs,
+    (COALESCE(sum(count) FILTER (WHERE (status = 'pending'::redrive.recovery_status)), (0)::numeric))::bigint AS pending_recovery,
+    (COALESCE(sum(count) FILTER (WHERE (status = 'redriving'::redrive.recovery_status)), (0)::numeric))::bigint AS redriving,
+    (COALESCE(sum(count) FILTER (WHERE (status = 'recovered'::redrive.recovery_status)), (0)::numeric))::bigint AS recovered,
+    (COALESCE(sum(count) FILTER (WHERE (status = 'permanently_failed'::redrive.recovery_status)), (0)::numeric))::bigint AS permanently_failed
+   FROM redrive.dead_letter_count
+  GROUP BY queue
+ HAVING (sum(count) > (0)::numeric);
 
 CREATE VIEW redrive.queue_statistics AS
  WITH live AS (
@@ -534,11 +543,11 @@ CREATE VIEW redrive.queue_statistics AS
            FROM redrive.tally
           GROUP BY tally.queue
         ), dead AS (
-         SELECT dead_letter.queue,
-            count(*) AS dead
-           FROM redrive.dead_letter
-          WHERE (dead_letter.status = ANY (ARRAY['pending'::redrive.recovery_status, 'permanently_failed'::redrive.recovery_status]))
-          GROUP BY dead_letter.queue
+         SELECT dead_letter_count.queue,
+            (sum(dead_letter_count.count))::bigint AS dead
+           FROM redrive.dead_letter_count
+          WHERE (dead_letter_count.status = ANY (ARRAY['pending'::redrive.recovery_status, 'permanently_failed'::redrive.recovery_status]))
+          GROUP BY dead_letter_count.queue
         )
  SELECT q.name AS queue_name,
     (COALESCE(live.waiting, (0)::bigint) + COALESCE(carried.waiting, (0)::bigint)) AS waiting_count,
@@ -1121,4 +1130,30 @@ BEGIN
     at_name := front.name;
     at_line := front.line | ((1::bigint << 56) - 1);
   END LOOP;
+END $function$;
+
+CREATE OR REPLACE FUNCTION redrive.count_letters()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'on'
+ SET jit TO 'off'
+AS $function$
+BEGIN
+  CASE TG_OP
+  WHEN 'INSERT' THEN
+    INSERT INTO "redrive".dead_letter_count AS c (queue, status, kind, shard, count)
+    SELECT queue, status, kind, pg_backend_pid(), count(*) FROM letters_now GROUP BY queue, status, kind
+    ON CONFLICT (queue, status, kind, shard) DO UPDATE SET count = c.count + excluded.count;
+  WHEN 'DELETE' THEN
+    INSERT INTO "redrive".dead_letter_count AS c (queue, status, kind, shard, count)
+    SELECT queue, status, kind, pg_backend_pid(), -count(*) FROM letters_before GROUP BY queue, status, kind
+    ON CONFLICT (queue, status, kind, shard) DO UPDATE SET count = c.count + excluded.count;
+  ELSE
+    INSERT INTO "redrive".dead_letter_count AS c (queue, status, kind, shard, count)
+    SELECT queue, status, kind, pg_backend_pid(), sum(change) FROM (
+      SELECT queue, status, kind, 1 AS change FROM letters_now UNION ALL SELECT queue, status, kind, -1 FROM letters_before
+    ) changed GROUP BY queue, status, kind HAVING sum(change) <> 0
+    ON CONFLICT (queue, status, kind, shard) DO UPDATE SET count = c.count + excluded.count;
+  END CASE;
+  RETURN NULL;
 END $function$;

@@ -7,6 +7,7 @@ import type { Kind } from '../domain/failure.js'
 import type { GroupStatus } from '../domain/group.js'
 import type { JobId } from '../domain/ids.js'
 import { type Queryable, sql } from './database.js'
+import { members } from './group-members.js'
 import { millis, optional, toDate, toNumber } from './rows.js'
 
 /** At most so many slices are looked at, the newest. */
@@ -17,30 +18,35 @@ export interface TimeRange {
   readonly until: Date
 }
 
+const IN_RANGE = `
+    bucket < $2::timestamptz AND bucket >= $1::timestamptz - interval '1 day' AND last_at >= $1::timestamptz`
+
 // A slice is a day long at most. A limit that the planner does not know keeps it on the index, with or without statistics.
-// What was merged by a person counts for the group it was merged into.
+// What was merged by a person counts for the group it was merged into. Counts are summed as floating numbers, which are exact
+// enough for whole ones and several times as fast as the decimals that sums of bigints are.
 const CAUSES = `
-  looked AS MATERIALIZED (
-    SELECT fingerprint, queue, failures, deaths, last_at, sample_job FROM redrive.failure_tally
-    WHERE bucket < $2::timestamptz AND bucket >= $1::timestamptz - interval '1 day' AND last_at >= $1::timestamptz
-    ORDER BY bucket DESC LIMIT (SELECT $3::integer)
-  ), slice AS MATERIALIZED (
-    SELECT fingerprint, queue, sum(failures) AS failures, sum(deaths) AS deaths, max(last_at) AS last_at,
-      (array_agg(sample_job ORDER BY last_at DESC))[1] AS sample_job
-    FROM looked GROUP BY fingerprint, queue
+  slice AS MATERIALIZED (
+    SELECT fingerprint, queue, sum(failures::double precision) AS failures, sum(deaths::double precision) AS deaths,
+      max(last_at) AS last_at, count(*) AS slices
+    FROM (
+      SELECT fingerprint, queue, failures, deaths, last_at FROM redrive.failure_tally WHERE ${IN_RANGE}
+      ORDER BY bucket DESC LIMIT (SELECT $3::integer)
+    ) looked GROUP BY fingerprint, queue
+  ), own AS MATERIALIZED (
+    SELECT fingerprint, coalesce(merged_into, fingerprint) AS head FROM redrive.failure_group
+    WHERE fingerprint = ANY (ARRAY(SELECT DISTINCT fingerprint FROM slice))
+  ), head AS MATERIALIZED (
+    SELECT fingerprint AS head, title, kind, service, status FROM redrive.failure_group
+    WHERE fingerprint = ANY (ARRAY(SELECT DISTINCT head FROM own))
   ), cause AS MATERIALIZED (
-    SELECT slice.*, head.fingerprint AS head, head.title, head.kind, head.service, head.status
-    FROM slice CROSS JOIN LATERAL (
-      SELECT coalesce(g.merged_into, g.fingerprint) AS fingerprint FROM redrive.failure_group g
-      WHERE g.fingerprint = slice.fingerprint LIMIT 1
-    ) own CROSS JOIN LATERAL (
-      SELECT * FROM redrive.failure_group g WHERE g.fingerprint = own.fingerprint LIMIT 1
-    ) head
+    SELECT * FROM slice JOIN own USING (fingerprint) JOIN head USING (head)
   )`
+/** How many slices were looked at. */
+const LOOKED_AT = '(SELECT sum(slices) FROM slice) AS looked_at'
 
 const BY_ALL = sql`
   WITH ${CAUSES}
-  SELECT kind, service, queue, sum(failures) AS failures, sum(deaths) AS deaths, (SELECT count(*) FROM looked) AS looked_at
+  SELECT kind, service, queue, sum(failures) AS failures, sum(deaths) AS deaths, ${LOOKED_AT}
   FROM cause GROUP BY kind, service, queue`
 
 export interface FailureCount {
@@ -72,11 +78,11 @@ export interface ReasonFilter {
   readonly service?: string
 }
 
+// Only the reasons that are told get a sample: the last failure of the range, in the queue that was asked for. OFFSET 0: the
+// counts of a cause are read by their key, whatever the planner thinks of the range.
 const REASONS = sql`
   WITH ${CAUSES}, reason AS MATERIALIZED (
     SELECT head, title, kind, service, status, sum(failures) AS failures, sum(deaths) AS deaths, max(last_at) AS last_at,
-      (array_agg(sample_job ORDER BY last_at DESC))[1] AS sample_job,
-      (array_agg(fingerprint ORDER BY last_at DESC))[1] AS sample_of,
       json_agg(DISTINCT queue)::text AS queues, sum(sum(failures)) OVER () AS all_failures
     FROM cause
     WHERE ($4::text IS NULL OR queue = $4) AND ($5::redrive.failure_kind IS NULL OR kind = $5::redrive.failure_kind)
@@ -84,11 +90,15 @@ const REASONS = sql`
     GROUP BY head, title, kind, service, status ORDER BY sum(failures) DESC, head LIMIT $7::integer
   )
   SELECT r.head, r.title, r.kind, r.service, r.status, r.failures, r.deaths, ${millis('r.last_at')} AS last_at, r.queues,
-    r.all_failures, r.sample_job, sample.error_type, left(sample.message, 1000) AS message,
-    ${millis('sample.finished_at')} AS sample_at, (SELECT count(*) FROM looked) AS looked_at
-  FROM reason r LEFT JOIN LATERAL (
+    r.all_failures, last.sample_job, sample.error_type, left(sample.message, 1000) AS message,
+    ${millis('sample.finished_at')} AS sample_at, ${LOOKED_AT}
+  FROM reason r CROSS JOIN LATERAL (
+    SELECT t.sample_job, t.fingerprint FROM ${members('r.head')} CROSS JOIN LATERAL (
+      SELECT * FROM redrive.failure_tally t WHERE t.fingerprint = member.id OFFSET 0
+    ) t WHERE ($4::text IS NULL OR queue = $4) AND ${IN_RANGE} ORDER BY last_at DESC LIMIT 1
+  ) last LEFT JOIN LATERAL (
     SELECT a.error_type, a.message, a.finished_at FROM redrive.attempt a
-    WHERE a.job_id = r.sample_job AND a.fingerprint COLLATE "C" = r.sample_of ORDER BY a.lease DESC LIMIT 1
+    WHERE a.job_id = last.sample_job AND a.fingerprint COLLATE "C" = last.fingerprint ORDER BY a.lease DESC LIMIT 1
   ) sample ON true
   ORDER BY r.failures DESC, r.head`
 

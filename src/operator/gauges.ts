@@ -4,7 +4,7 @@ import type { BreakerState } from '../domain/breaker.js'
 import { breakers } from '../ledger/breaker.js'
 import { type DeadLetterCount, deadLetterCounts } from '../ledger/dead-letter-count.js'
 import { leaveDuty, takeDuty } from '../ledger/duty.js'
-import { liveStatistics, type QueueStatistics } from '../ledger/queue.js'
+import { type QueueStatistics, queueStatistics } from '../ledger/queue.js'
 import { databaseNow } from '../ledger/statistics.js'
 import { workersByQueue } from '../ledger/worker-count.js'
 import type { Desk } from './context.js'
@@ -30,10 +30,10 @@ export function gauges({ db }: Desk) {
     async read(forMs: number): Promise<GaugeReading | undefined> {
       mine = await takeDuty(db, DUTY, me, forMs)
       if (!mine) return undefined
-      const deadLetters = await deadLetterCounts(db)
-      const [now, queues, { breakers: known }, workers] = await Promise.all([
+      const [now, queues, deadLetters, { breakers: known }, workers] = await Promise.all([
         databaseNow(db),
-        liveStatistics(db, deadLetters),
+        queueStatistics(db),
+        deadLetterCounts(db),
         breakers(db),
         workersByQueue(db, MOST_QUEUES),
       ])

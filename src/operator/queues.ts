@@ -5,9 +5,7 @@ import { checkName } from '../domain/names.js'
 import { writeAudit } from '../ledger/audit.js'
 import type { Queryable } from '../ledger/database.js'
 import { removeDeadLetters } from '../ledger/dead-letter-change.js'
-import type { DeadLetterCount } from '../ledger/dead-letter-count.js'
 import {
-  liveStatistics,
   pauseQueue,
   type QueueSettings,
   type QueueStatistics,
@@ -34,9 +32,8 @@ export function queues(desk: Desk) {
   const { db } = desk
 
   return {
-    /** How many jobs each queue has, by state. `letters`: the dead ones, if they were counted already. */
-    statistics: (letters?: readonly DeadLetterCount[]): Promise<QueueStatistics[]> =>
-      letters === undefined ? queueStatistics(db) : liveStatistics(db, letters),
+    /** How many jobs each queue has, by state. */
+    statistics: (): Promise<QueueStatistics[]> => queueStatistics(db),
 
     async get(queue: string): Promise<QueueSettings> {
       const [settings] = await queueSettings(db, [queue])

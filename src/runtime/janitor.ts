@@ -1,6 +1,7 @@
 // Keeps the ledger tidy: history partitions made ahead, and what is past its retention removed. Open dead letters are
 // never touched.
 import type { Database } from '../ledger/database.js'
+import { foldLetterCounts } from '../ledger/dead-letter-count.js'
 import { tidyGroups } from '../ledger/group-retention.js'
 import { forgetRates } from '../ledger/rate-limit.js'
 import {
@@ -41,6 +42,7 @@ export async function tidy(
   const cleaned = await dropHistory(db, retention.finishedDays, BATCH, showLife)
   await showLife()
   const expired = await expireDeadLetters(db, retention.resolvedDeadLetterDays * DAY_MS, BATCH, showLife)
+  await foldLetterCounts(db)
   await showLife()
   await forgetAttempts(db, retention.finishedDays * DAY_MS, BATCH, showLife)
   await showLife()

@@ -8,7 +8,7 @@ import { type Database, sql } from '../../src/ledger/database.js'
 import { getDeadLetter, listDeadLetters } from '../../src/ledger/dead-letter.js'
 import { deadLetterCounts } from '../../src/ledger/dead-letter-count.js'
 import { type JobFilter, listJobs } from '../../src/ledger/job-list.js'
-import { liveStatistics, queueStatistics } from '../../src/ledger/queue.js'
+import { queueStatistics } from '../../src/ledger/queue.js'
 import { failureReasons } from '../../src/ledger/statistics.js'
 import { beforeFirst, freshDatabase } from '../support/databases.js'
 import { explaining } from '../support/explaining.js'
@@ -101,25 +101,20 @@ describe.each(['never analyzed', 'analyzed'] as const)('pitfall 24: 20,000 jobs 
     expect(ids).toEqual([...new Set(ids)].sort().reverse())
   })
 
-  it('the counts of dead letters, each entry of the index once', async () => {
-    const desk = explaining(db, LARGE)
+  it('the counts of dead letters: none of them is read', async () => {
+    const desk = explaining(db, [...LARGE, 'dead_letter'])
     const counts = await deadLetterCounts(desk.db)
     expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(EACH)
     expect(
       counts.find(({ queue, status, kind }) => `${queue} ${status} ${kind}` === 'mail recovered network')?.count,
     ).toBe(1_666)
-    expect(desk.scanned()).toEqual([])
-    expect(desk.rows()).toBeLessThan(EACH + 100)
+    expect(desk.reads.filter(read => read['Relation Name'] === 'dead_letter')).toEqual([])
   })
 
-  it('the counts of queues: no dead letter is read for them when those were counted, and the index otherwise', async () => {
-    const letters = await deadLetterCounts(db)
-    const live = explaining(db, ['dead_letter'])
-    const counted = await liveStatistics(live.db, letters)
-    expect(live.reads).toEqual([])
-    const whole = explaining(db, ['dead_letter'])
-    expect(await queueStatistics(whole.db)).toEqual(counted)
-    expect(whole.scanned()).toEqual([])
+  it('the counts of queues: no dead letter is read for them', async () => {
+    const desk = explaining(db, ['dead_letter'])
+    const counted = await queueStatistics(desk.db)
+    expect(desk.reads.filter(read => read['Relation Name'] === 'dead_letter')).toEqual([])
     expect(counted.map(({ queue, dead }) => [queue, dead])).toEqual([
       ['mail', 14_998],
       ['rare', 2],
@@ -149,6 +144,7 @@ describe.each(['never analyzed', 'analyzed'] as const)('pitfall 24: 20,000 jobs 
     const { items } = await failureReasons(desk.db, range, {}, 20)
     expect(items).toHaveLength(20)
     expect(desk.scanned()).toEqual([])
-    expect(desk.rows()).toBeLessThan(EACH + 100)
+    // Each slice of the range once, and those of the causes that are told once more.
+    expect(desk.rows()).toBeLessThan(EACH + EACH / 2)
   })
 })

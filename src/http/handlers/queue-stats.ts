@@ -7,9 +7,8 @@ type Counting = Pick<Call, 'backend' | 'cached'>
 export const letterCounts = ({ backend, cached }: Counting) =>
   cached('dead letters', () => backend.operator.deadLetters.statistics())
 
-/** Dead letters are counted once for all that tell their number. */
-export const queueCounts = (call: Counting) =>
-  call.cached('queues', async () => call.backend.operator.queues.statistics(await letterCounts(call)))
+export const queueCounts = ({ backend, cached }: Counting) =>
+  cached('queues', () => backend.operator.queues.statistics())
 
 export const queueStatisticsRows = async (call: Counting) =>
   (await queueCounts(call)).map(row => ({
