@@ -53,3 +53,9 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
     signal?.addEventListener('abort', done, { once: true })
   })
 }
+
+/** Waits for `work`, for so long at most. Leaves no timer behind that would keep the process alive. */
+export async function waitAtMost(clock: Clock, limitMs: number, work: Promise<unknown>): Promise<void> {
+  const enough = new AbortController()
+  await Promise.race([work, sleep(clock, limitMs, enough.signal)]).finally(() => enough.abort())
+}

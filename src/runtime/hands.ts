@@ -1,7 +1,7 @@
 // A worker's hands on the queues that brokers carry: what arrived and waits for a place, what runs, and what becomes of it.
 // A success is acknowledged and costs the ledger nothing. Everything else goes into the ledger first. When the connection
 // breaks, the ledger is told of what runs here, so that nobody else runs it: from then on those are jobs of the ledger.
-import { sleep } from '../domain/clock.js'
+import { waitAtMost } from '../domain/clock.js'
 import { carriedLease, type JobId, type Lease, type SessionId } from '../domain/ids.js'
 import type { ClaimedJob } from '../domain/job.js'
 import type { Settlement } from '../domain/settlement.js'
@@ -74,6 +74,7 @@ export class Hands {
   readonly #forgetHands: () => void
   readonly #inHands = new InHands()
   readonly #ends: CarriedEnds
+  readonly #paused = new Set<string>()
   #leaving = false
   #prefetch: number
   #finished = 0
@@ -152,7 +153,8 @@ export class Hands {
     const consumer = this.#consumers.get(queue)
     if (!consumer) return
     consumer.setPaused(queue, paused)
-    if (!paused) return
+    if (!paused) return void this.#paused.delete(queue)
+    this.#paused.add(queue)
     this.#receiveAll()
     this.#leaveToLedger(this.#arrivals.remove(hand => hand.queue === queue))
   }
@@ -162,7 +164,7 @@ export class Hands {
     this.#leaving = true
     for (const [queue, consumer] of this.#consumers) consumer.setPaused(queue, true)
     const arrived = Promise.all([...new Set(this.#consumers.values())].map(consumer => consumer.acknowledge([])))
-    await Promise.race([arrived, sleep(this.#runtime.clock, limitMs)])
+    await waitAtMost(this.#runtime.clock, limitMs, arrived)
     this.#receiveAll()
     this.#leaveToLedger(this.#arrivals.remove(() => true))
   }
@@ -206,6 +208,10 @@ export class Hands {
       this.#parker.add({ ...parked, cause: { type: 'malformed', problem: reading.problem } })
     } else if (delivery.redelivered) {
       this.#parker.add({ ...parked, cause: { type: 'again' } })
+    } else if (this.#paused.has(job.queue)) {
+      // It was on its way when the queue was paused.
+      const service = this.#definitions.get(laneKey(job))?.service
+      this.#parker.add({ ...parked, service, cause: { type: 'unstarted' } })
     } else if (this.#arrivals.knows(job)) {
       leases += 1
       const { queue, name, priority } = job

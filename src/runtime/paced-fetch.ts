@@ -10,29 +10,26 @@ const RELEASE_LOOK_MS = 100
 /** A probe's permit may come back without anybody hearing of it. */
 const PROBE_LOOK_MS = 1_000
 
-export interface PacedFetch {
-  readonly jobs: readonly ClaimedJob[]
-  /** When to look again at the latest. */
-  readonly waitMs: number
-}
-
+/** `accept`: of each service as they come, so that a question for the next that fails leaves none of them behind. */
 export async function fetchPaced(
   services: Services,
   slots: Slots,
   ahead: number,
   fetch: (demand: readonly LaneDemand[], limit: number) => Promise<ClaimedJob[]>,
-): Promise<PacedFetch> {
-  const claimed: ClaimedJob[] = []
+  accept: (jobs: readonly ClaimedJob[]) => void,
+): Promise<number> {
+  let claimed = 0
   let waitMs = Number.POSITIVE_INFINITY
   for (const { service, demand, limit } of slots.paced(ahead)) {
     if (limit < 1 || service.allowance < 1) continue
     waitMs = Math.min(waitMs, service.breaker.state === 'half_open' ? PROBE_LOOK_MS : RELEASE_LOOK_MS)
-    const permits = await services.take(service, limit - claimed.length)
+    const permits = await services.take(service, limit - claimed)
     if (permits < 1) continue
     const jobs = await fetch(demand, permits)
     service.letThrough(jobs.map(({ lease }) => lease))
     services.giveBack(service, permits - jobs.length)
-    claimed.push(...jobs)
+    claimed += jobs.length
+    if (jobs.length > 0) accept(jobs)
   }
-  return { jobs: claimed, waitMs }
+  return waitMs
 }

@@ -79,9 +79,12 @@ export class Parker {
     else this.#loop.nudgeIn(GRACE_MS)
   }
 
-  /** The connection they came on is gone: they come again. */
+  /** The connection they came on is gone: they come again. What never started is told all the same, so that it is not lost then. */
   drop(deliveries: ReadonlySet<Delivery>): void {
-    this.#items = this.#items.filter(({ delivery }) => !delivery || !deliveries.has(delivery))
+    this.#items = this.#items.flatMap(item => {
+      if (!item.delivery || !deliveries.has(item.delivery)) return [item]
+      return item.cause.type === 'unstarted' ? [{ ...item, delivery: undefined }] : []
+    })
     if (this.size === 0) this.#onIdle?.()
   }
 
@@ -119,22 +122,20 @@ export class Parker {
   #due(): ToPark[] {
     const before = this.#runtime.clock.monotonic() - GRACE_MS
     const due: ToPark[] = []
+    const acknowledged = new Set<ToPark>()
     for (const item of this.#items) {
       if (due.length === BATCH) break
       const { cause, arrivedAt, job, delivery, consumer } = item
       if (cause.type === 'again' && arrivedAt > before) continue
       const standing = cause.type === 'again' ? this.#options.standing(job.id) : undefined
       if (standing === 'running') continue
-      if (standing === 'succeeded' && delivery) void consumer.acknowledge([delivery])
-      else due.push(item)
+      if (standing === 'succeeded' && delivery) {
+        acknowledged.add(item)
+        void consumer.acknowledge([delivery]).catch(this.#options.onError)
+      } else due.push(item)
     }
-    const kept = new Set(due)
-    this.#items = this.#items.filter(item => kept.has(item) || !this.#hasSucceeded(item))
+    this.#items = this.#items.filter(item => !acknowledged.has(item))
     return due
-  }
-
-  #hasSucceeded({ cause, job }: ToPark): boolean {
-    return cause.type === 'again' && this.#options.standing(job.id) === 'succeeded'
   }
 
   async #write(session: SessionId, items: readonly ToPark[]): Promise<void> {
@@ -150,7 +151,7 @@ export class Parker {
     )
     for (const { item, parked, job } of judged) {
       const { delivery, consumer, cause } = item
-      if (delivery) void consumer.acknowledge([delivery])
+      if (delivery) void consumer.acknowledge([delivery]).catch(this.#options.onError)
       if (refused.has(parked)) continue
       const { outcome, decision } = parked
       if (cause.type === 'again')
@@ -219,7 +220,7 @@ export function claimed(job: CarriedJob, now: number): Mutable<Omit<ClaimedJob, 
 
 function outcomeOf({ cause, delivery }: ToPark, isJson: boolean, job: Omit<ClaimedJob, 'lease'>): Outcome {
   const problem = cause.type === 'malformed' ? cause.problem : 'its body is not JSON'
-  if (cause.type === 'malformed' || (cause.type === 'unknown' && !isJson)) {
+  if (cause.type === 'malformed' || !isJson) {
     const error = new ValidationError(`The message cannot be read: ${problem}`)
     error.stack = ''
     return { type: 'failed', failure: classify(error, { job: identityOf(job) }), final: true }

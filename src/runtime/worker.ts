@@ -239,13 +239,13 @@ export class Worker {
   async #fetchPaced(claims: object): Promise<number> {
     const { services, clock } = this.#runtime
     const ahead = this.#prefetch.target(clock.monotonic())
-    const paced = await fetchPaced(services, this.#slots, ahead, async (demand, limit) => {
+    const fetch = async (demand: readonly LaneDemand[], limit: number) => {
       // Permits are for either: what a broker has brought needs no claim.
       const arrived = this.#hands?.take(demand, limit) ?? []
       return arrived.length > 0 ? arrived : this.#claims.fetch(demand, limit)
-    })
-    if (paced.jobs.length > 0) this.#accept(claims, paced.jobs, clock.monotonic())
-    return paced.waitMs
+    }
+    const accept = (jobs: readonly ClaimedJob[]) => this.#accept(claims, jobs, clock.monotonic())
+    return fetchPaced(services, this.#slots, ahead, fetch, accept)
   }
 
   #accept(claims: object, jobs: readonly ClaimedJob[], fetchedAt: number): void {
@@ -255,8 +255,11 @@ export class Worker {
       if (held) rated.push(held)
     }
     if (this.#stopping !== undefined) this.#giveBack()
-    else if (!this.#heartbeat.safe || claims !== this.#claims.current) this.#giveBack(({ job }) => !this.#onBroker(job))
-    else this.#gate?.admit(rated)
+    else {
+      const isOurs = this.#heartbeat.safe && claims === this.#claims.current
+      if (!isOurs) this.#giveBack(({ job }) => !this.#onBroker(job))
+      this.#gate?.admit(isOurs ? rated : rated.filter(held => this.#slots.isReserved(held)))
+    }
     this.#startWaiting()
   }
 

@@ -201,6 +201,31 @@ test('what was lost and has come again is settled by its later holder only', asy
   expect(await raw.xlen(`${prefix}mail:5`)).toBe(0)
 })
 
+test('what was acknowledged does not come as new when Redis comes back as it was a moment before', async () => {
+  const { broker, raw, url, prefix } = await redisScene()
+  const proxy = await openProxy(url)
+  onTestFinished(() => proxy.close())
+  const key = `${prefix}mail:5`
+  const redis = broker()
+  const { consumer, take } = hand(broker({ url: proxy.url }))
+  await redis.publish(numbered(2))
+  const held = await take(2)
+  const inHand = await raw.dumpBuffer(key)
+  expect(await consumer.acknowledge(held)).toEqual([])
+  expect(await raw.xlen(key)).toBe(0)
+  await raw.restore(key, 0, inHand, 'REPLACE')
+  const pending = (await raw.xpending(key, 'redrive', '-', '+', 10)) as [string, string, number, deliveries: number][]
+  expect(pending.map(([, , , deliveries]) => deliveries)).toEqual([1, 1])
+  proxy.cut()
+  const again = await take(2)
+  expect(again.map(({ body, redelivered }) => [body, redelivered])).toEqual([
+    ['0', true],
+    ['1', true],
+  ])
+  expect(await consumer.acknowledge(again)).toEqual([])
+  expect(await raw.xlen(key)).toBe(0)
+})
+
 test('a long handler keeps what it has, and is told when it lost it', async () => {
   const { broker, raw, prefix } = await redisScene()
   const redis = broker({ claimAfterMs: 3_000 })

@@ -119,3 +119,28 @@ test('pause, depth and resume are as for any queue', async () => {
   await redrive.operator.queues.resume('mail')
   await until('they ran', () => completed.size === 5, PATIENCE_MS)
 })
+
+test('a worker that comes up while a queue is paused starts nothing of it', async () => {
+  const { redrive, open } = await stage()
+  const send = defineJob({ name: 'send', queue: 'mail', priority: 9, handler: async () => {} })
+  const print = defineJob({ name: 'print', queue: 'paper', transport: 'redis', priority: 1, handler: async () => {} })
+  const many = Array.from({ length: 200 }, () => ({ payload: {} }))
+  await redrive.operator.queues.pause('mail')
+  await redrive.enqueueMany(send, many)
+  await redrive.enqueueMany(print, many)
+  const worker = await open()
+  const completed: string[] = []
+  worker.on('job.completed', ({ job }) => void completed.push(job.queue))
+  await worker.work([send, print]).ready
+  // They stand behind the others in line: whoever gets to them has passed those over.
+  await until('the other queue is done', () => completed.filter(queue => queue === 'paper').length === 200, PATIENCE_MS)
+  expect(completed).not.toContain('mail')
+  const waiting = async () => {
+    const all = await redrive.operator.queues.statistics()
+    return all.find(({ queue }) => queue === 'mail')?.waiting
+  }
+  await until('the desk shows that all wait', async () => (await waiting()) === 200, PATIENCE_MS)
+  expect(completed).not.toContain('mail')
+  await redrive.operator.queues.resume('mail')
+  await until('they ran', () => completed.filter(queue => queue === 'mail').length === 200, PATIENCE_MS)
+})

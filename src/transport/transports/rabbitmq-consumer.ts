@@ -1,6 +1,6 @@
 // Taking from RabbitMQ: a line for each of a worker's queues, with channels of its own, so that what is done about one queue
 // is nothing to the others.
-import { type Clock, type Random, sleep } from '../../domain/clock.js'
+import { type Clock, type Random, waitAtMost } from '../../domain/clock.js'
 import type { BrokerConsumeOptions, BrokerConsumer, Delivery } from '../broker.js'
 import type { RabbitDelivery } from './rabbitmq-delivery.js'
 import { RabbitLine } from './rabbitmq-line.js'
@@ -69,9 +69,7 @@ export class RabbitConsumer implements BrokerConsumer {
   async close(): Promise<void> {
     this.#unfollow()
     const closed = Promise.all([...this.#lines.values()].map(line => line.close()))
-    const enough = new AbortController()
-    await Promise.race([closed, sleep(this.#clock, CLOSE_LIMIT_MS, enough.signal)])
-    enough.abort()
+    await waitAtMost(this.#clock, CLOSE_LIMIT_MS, closed)
   }
 }
 

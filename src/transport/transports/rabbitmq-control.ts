@@ -45,14 +45,16 @@ export class Control {
     const limit = new Promise<never>((_, reject) => {
       late = reject
     })
+    let isLate = false
     const timer = this.#clock.timer(LIMIT_MS, () => {
-      this.#channel?.close().catch(() => {})
-      this.#channel = undefined
+      isLate = true
+      this.#discard()
       late(brokerUnavailable('rabbitmq', `did not answer within ${LIMIT_MS} ms`, 'unknown'))
     })
     const answer = async () => {
       if (!this.#channel) {
         const channel = await model.createConfirmChannel()
+        if (isLate) return channel.close() as Promise<never>
         channel.on('error', () => {}) // whoever asked hears of it
         channel.on('close', () => {
           if (this.#channel === channel) this.#channel = undefined
@@ -63,8 +65,17 @@ export class Control {
     }
     try {
       return await Promise.race([answer(), limit])
+    } catch (error) {
+      this.#discard()
+      throw error
     } finally {
       timer.cancel()
     }
+  }
+
+  /** With the channel goes back whatever was got on it. */
+  #discard(): void {
+    this.#channel?.close().catch(() => {})
+    this.#channel = undefined
   }
 }

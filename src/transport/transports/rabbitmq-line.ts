@@ -155,17 +155,19 @@ export class RabbitLine {
       onDry: dry => void this.#taps.delete(dry.channel),
     }
     const tap = await RabbitTap.open(model, options)
-    if (this.#closed || this.#model !== model) return void tap.end()
+    if (this.#closed || this.#model !== model) return tap.abandon()
+    if (tap.hasEnded) throw new Error(`RabbitMQ closed the channel of "${queue}"`)
     this.#failures = 0
     this.#tap = tap
     this.#taps.set(tap.channel, tap)
   }
 
-  /** The next tap makes up for it. */
+  /** A tap that failed is gone; the next one makes up for it. */
   #failed(error: unknown): void {
     if (this.#closed) return
     this.#options.onError(error)
-    if (!this.#tap) this.#backOff()
+    this.#again = false
+    if (!this.#retry) this.#backOff()
   }
 
   #gone(tap: RabbitTap, held: readonly RabbitDelivery[]): void {

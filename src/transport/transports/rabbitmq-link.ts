@@ -1,7 +1,7 @@
 // The connection to RabbitMQ: one for a process, made again with backoff and jitter whenever it breaks. Whoever needs
 // channels follows it, and is told when it is up and when it is gone.
 import { type ChannelModel, connect } from 'amqplib'
-import { type Clock, type Random, sleep } from '../../domain/clock.js'
+import { type Clock, type Random, sleep, waitAtMost } from '../../domain/clock.js'
 
 export interface LinkFollower {
   up(model: ChannelModel): void
@@ -18,6 +18,7 @@ export interface LinkOptions {
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 10_000
 const CONNECT_LIMIT_MS = 10_000
+const CLOSE_LIMIT_MS = 2_000
 /** A peer that says nothing for twice as long is gone. */
 const HEARTBEAT_S = 10
 
@@ -58,9 +59,11 @@ export class Link {
 
   async close(): Promise<void> {
     this.#closed.abort()
+    // A peer that says nothing any more is not waited for.
     const model = this.#model
-    await Promise.race([model?.close().catch(() => {}), sleep(this.#options.clock, 2_000)])
-    await this.#running
+    const ended = Promise.all([model?.close().catch(() => {}), this.#running])
+    await waitAtMost(this.#options.clock, CLOSE_LIMIT_MS, ended)
+    if (this.#model) socketOf(model)?.destroy(new Error('RabbitMQ did not answer the close'))
   }
 
   async #run(): Promise<void> {
@@ -109,6 +112,10 @@ export class Link {
     })
   }
 }
+
+/** Its heartbeats would keep the process alive until they find out that nobody answers. */
+const socketOf = (model: ChannelModel | undefined) =>
+  (model?.connection as { stream?: { destroy(error: Error): void } } | undefined)?.stream
 
 /** A URL has a password in it, and errors are logged. */
 function withoutSecrets(error: unknown, url: string): unknown {

@@ -63,8 +63,8 @@ export class RabbitTap {
     const name = queueName(this.#options.form, this.#options.queue)
     const onMessage = (message: ConsumeMessage | null) => (message ? this.#arrive(message) : this.#cancelledByServer())
     // Said in one breath: a question in between would change the limit.
-    const limited = this.channel.prefetch(more)
-    const [, { consumerTag }] = await Promise.all([limited, this.channel.consume(name, onMessage)])
+    const saying = () => Promise.all([this.channel.prefetch(more), this.channel.consume(name, onMessage)])
+    const [, { consumerTag }] = await this.#orAbandon(saying)
     this.#prefetch = prefetch
     this.#tags.push(consumerTag)
   }
@@ -73,7 +73,7 @@ export class RabbitTap {
   async shut(): Promise<void> {
     if (this.#state !== 'open') return
     this.#state = 'shutting'
-    await Promise.all(this.#tags.map(tag => this.channel.cancel(tag)))
+    await this.#orAbandon(() => Promise.all(this.#tags.map(tag => this.channel.cancel(tag))))
     this.#becomeShut()
   }
 
@@ -88,7 +88,11 @@ export class RabbitTap {
     if (this.#state === 'ended') return
     this.#state = 'ended'
     this.#held.clear()
-    await this.channel.close().catch(() => {})
+    await closeQuietly(this.channel)
+  }
+
+  get hasEnded(): boolean {
+    return this.#state === 'ended'
   }
 
   gone(): void {
@@ -177,7 +181,29 @@ export class RabbitTap {
     if (this.#state === 'ended') return
     const name = queueName(this.#options.form, this.#options.queue)
     this.#options.onError(new Error(`RabbitMQ stopped delivering from "${name}"`))
-    this.channel.close().catch(() => {})
+    this.abandon()
+  }
+
+  /** A channel that does not do as it is told is of no use any more. */
+  async #orAbandon<T>(say: () => Promise<T>): Promise<T> {
+    try {
+      return await say()
+    } catch (error) {
+      this.abandon()
+      throw error
+    }
+  }
+
+  /** Whatever came of it goes back. */
+  abandon(): void {
+    void closeQuietly(this.channel)
     this.gone()
   }
+}
+
+/** One that is closed already says so by throwing. */
+async function closeQuietly(channel: Channel): Promise<void> {
+  try {
+    await channel.close()
+  } catch {}
 }

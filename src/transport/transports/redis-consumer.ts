@@ -79,7 +79,9 @@ export class RedisConsumer implements BrokerConsumer {
       await this.#reader.answered()
     }
     const { mine, lost } = this.#letGo(deliveries as readonly RedisDelivery[])
-    return [...lost, ...(await this.#settle(ACKNOWLEDGE, mine))]
+    const others = await this.#settle(ACKNOWLEDGE, mine)
+    this.#holdings.settled(mine)
+    return [...lost, ...others]
   }
 
   async giveBack(deliveries: readonly Delivery[]): Promise<void> {
@@ -160,10 +162,12 @@ export class RedisConsumer implements BrokerConsumer {
    * Says it until Redis has heard it, or until the right to say it is gone. Whoever says it again after a lost answer is
    * told the same: what is not in the stream any more was settled. Returns those that are another's now.
    */
-  async #settle(script: Script, deliveries: readonly RedisDelivery[]): Promise<RedisDelivery[]> {
-    if (deliveries.length === 0) return []
+  async #settle(script: Script, settled: readonly RedisDelivery[]): Promise<RedisDelivery[]> {
     const { commands, clock, random } = this.#parts
     for (let tries = 1; ; tries += 1) {
+      // What was given back, and has come to us again before we heard that it was, stays.
+      const deliveries = script === ACKNOWLEDGE ? settled : settled.filter(delivery => this.#holdings.has(delivery))
+      if (deliveries.length === 0) return []
       try {
         const others = await this.#about(script, deliveries)
         this.#holdings.drop(deliveries)

@@ -2,13 +2,13 @@
 import type { RedisDelivery } from './redis-entry.js'
 import { byPlace } from './redis-selection.js'
 
-/** Names of deliveries whose fate is unknown, so many at most: the oldest are forgotten. */
-const MOST_ABANDONED = 10_000
+/** Names of deliveries that we had: the oldest are forgotten. */
+const MOST_REMEMBERED = 10_000
 
 export class Holdings {
   readonly #held = new Map<string, RedisDelivery>()
   readonly #arrived = new Map<string, RedisDelivery[]>()
-  readonly #abandoned = new Set<string>()
+  readonly #ours = new Set<string>()
 
   get size(): number {
     return this.#held.size
@@ -66,15 +66,25 @@ export class Holdings {
   /** Dropped without a word of Redis: it may still be in our name, and is not new to us when it comes again. */
   abandon(deliveries: readonly RedisDelivery[]): void {
     this.drop(deliveries)
-    for (const { name, taken, redelivered } of deliveries) if (taken || redelivered) this.#abandoned.add(name)
-    for (const oldest of this.#abandoned) {
-      if (this.#abandoned.size <= MOST_ABANDONED) break
-      this.#abandoned.delete(oldest)
-    }
+    this.#remember(deliveries.filter(({ taken, redelivered }) => taken || redelivered).map(({ name }) => name))
   }
 
-  wasAbandoned(name: string): boolean {
-    return this.#abandoned.delete(name)
+  /** Acknowledged: a Redis that forgets that, because it comes back as it was a moment ago, gives us nothing new. */
+  settled(deliveries: readonly RedisDelivery[]): void {
+    this.#remember(deliveries.map(({ name }) => name))
+  }
+
+  /** We had it before, whatever Redis says. */
+  wasOurs(name: string): boolean {
+    return this.#ours.delete(name)
+  }
+
+  #remember(names: readonly string[]): void {
+    for (const name of names) this.#ours.add(name)
+    for (const oldest of this.#ours) {
+      if (this.#ours.size <= MOST_REMEMBERED) break
+      this.#ours.delete(oldest)
+    }
   }
 }
 

@@ -137,7 +137,7 @@ export class RedisReader {
   }
 
   async #take(streams: readonly Stream[]): Promise<number> {
-    const { consumer, room } = this.#options
+    const { consumer, room, holdings } = this.#options
     const early = this.#sinceOutOfTurn >= OUT_OF_TURN_EVERY ? 1 : 0
     this.#outOfTurn += early
     const safeUntil = this.#safeUntil()
@@ -146,8 +146,9 @@ export class RedisReader {
     this.#sinceOutOfTurn = early > 0 ? 0 : this.#sinceOutOfTurn + taken.length
     this.#arrive(
       taken.map(([index, id, deliveries, fields, outOfTurn]) => {
-        const about = { redelivered: deliveries > 0, outOfTurn: outOfTurn === 1, safeUntil }
-        return new RedisDelivery(streams[index - 1] as Stream, id, fields, about)
+        const stream = streams[index - 1] as Stream
+        const redelivered = deliveries > 0 || holdings.wasOurs(nameOf(stream.key, id))
+        return new RedisDelivery(stream, id, fields, { redelivered, outOfTurn: outOfTurn === 1, safeUntil })
       }),
     )
     return taken.length
@@ -163,9 +164,10 @@ export class RedisReader {
     const byKey = new Map(streams.map(stream => [stream.key, stream]))
     this.#arrive(
       (read ?? []).flatMap(([key, entries]) =>
-        entries.map(
-          ([id, fields]) => new RedisDelivery(byKey.get(key) as Stream, id, fields, { redelivered: false, safeUntil }),
-        ),
+        entries.map(([id, fields]) => {
+          const redelivered = this.#options.holdings.wasOurs(nameOf(key, id))
+          return new RedisDelivery(byKey.get(key) as Stream, id, fields, { redelivered, safeUntil })
+        }),
       ),
     )
   }
@@ -182,7 +184,7 @@ export class RedisReader {
         const stream = streams[index - 1] as Stream
         const name = nameOf(stream.key, id)
         if (holdings.knows(name)) return []
-        const unseen = owner === consumer && deliveries <= 1 && !holdings.wasAbandoned(name)
+        const unseen = owner === consumer && deliveries <= 1 && !holdings.wasOurs(name)
         return [new RedisDelivery(stream, id, fields, { redelivered: !unseen, safeUntil })]
       }),
     )
@@ -214,7 +216,7 @@ export class RedisReader {
           const key = keys[index - 1] as string
           const name = nameOf(key, id)
           if (notOurs.has(name)) return []
-          const seen = holdings.wasAbandoned(name) || deliveriesOf.get(name) !== 1
+          const seen = holdings.wasOurs(name) || deliveriesOf.get(name) !== 1
           return [new RedisDelivery(byKey.get(key) as Stream, id, fields, { redelivered: seen, safeUntil })]
         }),
       )
