@@ -32,7 +32,9 @@ export async function cancelIdle(db: Queryable, id: JobId, reason: string): Prom
 export async function cancelJob(db: Queryable, id: JobId, reason: string): Promise<'cancelled' | 'requested' | 'none'> {
   if (await cancelIdle(db, id, reason)) return 'cancelled'
   const asked = await db.query(ASK_ACTIVE, [id, db.now(), reason])
-  return asked.length > 0 ? 'requested' : 'none'
+  if (asked.length > 0) return 'requested'
+  // Its attempt may have ended between the two.
+  return (await cancelIdle(db, id, reason)) ? 'cancelled' : 'none'
 }
 
 const CANCEL_ASKED = sql`

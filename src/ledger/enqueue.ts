@@ -9,9 +9,10 @@ import { listOf } from './rows.js'
 const ENQUEUE = sql`
   SELECT redrive.enqueue($1::timestamptz, $2, $3, $4, $5, $6::smallint, $7::smallint, $8::uuid[], $9::json, $10::json)`
 
+// Keys are taken in their own order, so that two batches of the same keys do not wait for each other; places in line are as asked.
 const ENQUEUE_UNIQUE = sql`
   WITH input AS MATERIALIZED (
-    SELECT t.*, clock.now,
+    SELECT t.*, clock.now, nextval('redrive.job_seq') AS seq,
            greatest(coalesce(t.run_at, clock.now + t.delay_ms * interval '1 millisecond'), clock.now) AS due
     FROM (SELECT coalesce($1::timestamptz, now()) AS now) clock, ROWS FROM (
       unnest($7::uuid[]), json_array_elements($8::json),
@@ -19,11 +20,11 @@ const ENQUEUE_UNIQUE = sql`
                                       user_id text, project text, unique_key text, trace text)
     ) AS t(id, payload, priority, delay_ms, run_at, tenant, user_id, project, unique_key, trace)
   ), added AS (
-    INSERT INTO redrive.job (id, in_line, state, queue, name, service, max_attempts, priority, payload, run_at,
+    INSERT INTO redrive.job (id, seq, in_line, state, queue, name, service, max_attempts, priority, payload, run_at,
                              created_at, tenant, user_id, project, unique_key, trace)
-    SELECT id, due <= now, CASE WHEN due <= now THEN 'waiting' ELSE 'scheduled' END::redrive.job_state, $3, $4, $5, $6::smallint,
+    SELECT id, seq, due <= now, CASE WHEN due <= now THEN 'waiting' ELSE 'scheduled' END::redrive.job_state, $3, $4, $5, $6::smallint,
            priority, payload, due, now, tenant, user_id, project, unique_key COLLATE "C", trace
-    FROM input
+    FROM input ORDER BY unique_key COLLATE "C", seq
     ON CONFLICT (queue, unique_key) WHERE unique_key IS NOT NULL DO NOTHING
     RETURNING id, in_line
   )

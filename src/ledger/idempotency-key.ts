@@ -64,12 +64,15 @@ export async function giveBackKey(db: Queryable, { token, key, request }: KeyedR
   await db.query(GIVE_BACK, [token, key, request])
 }
 
-// Those past their time and, beyond `$2` of them, those that would be next.
+// Those past their time and, beyond `$2` of them, answers that would be next. Never what is under way: it would be done twice. One that
+// is taken over while we wait for it is under way as well.
 const FORGET = sql`
-  DELETE FROM redrive.idempotency_key WHERE ctid = ANY (ARRAY(
+  DELETE FROM redrive.idempotency_key
+  WHERE (status IS NOT NULL OR expires_at <= coalesce($1::timestamptz, now())) AND ctid = ANY (ARRAY(
     (SELECT ctid FROM redrive.idempotency_key WHERE expires_at <= coalesce($1::timestamptz, now()) ORDER BY expires_at LIMIT $3::integer)
     UNION ALL
-    (SELECT ctid FROM redrive.idempotency_key ORDER BY expires_at DESC OFFSET $2::integer LIMIT $3::integer)))`
+    (SELECT ctid FROM redrive.idempotency_key WHERE status IS NOT NULL
+     ORDER BY expires_at DESC OFFSET $2::integer LIMIT $3::integer)))`
 
 export async function forgetKeys(db: Queryable, most: number, batch: number): Promise<void> {
   await db.query(FORGET, [db.now(), most, batch])

@@ -5,18 +5,21 @@ import type { JobId } from '../domain/ids.js'
 import { type Queryable, sql } from './database.js'
 import { FREEZE, filterParams, PREVIEW, type Sought, searchOf } from './dead-letter-search.js'
 
-// Only a unique key can be taken, so only jobs that have one are asked for a conflict: that is dear. Their places in line
+// Only a unique key can be taken, so only jobs that have one are asked for a conflict: that is dear. Keys are taken in their own
+// order, so that two who send back letters of the same keys do not wait for each other. Their places in line
 // are given (`$4`), or taken now. What decides is kept from the planner where it would choose by it: how many are asked
 // for (`ARRAY(SELECT …)`), which of them are open (`IS TRUE`), and which of them came back (`IN` as a value is looked up in a hash table; as a condition it may
 // become a loop over all pairs) (pitfall 24). Letters are marked by their id, not by their place: one that was changed while
 // its lock was waited for is in a place that this statement's snapshot does not see.
-const REVIVE = (letters: string) => `
+const REVIVE = (letters: string, order = '') => `
   INSERT INTO redrive.job (id, seq, state, queue, name, priority, payload, run_at, created_at, max_attempts, redrives,
                            unique_key, service, tenant, user_id, project)
-  SELECT id, coalesce(($4::bigint[])[n], nextval('redrive.job_seq')), 'waiting', queue, name, job_priority, payload,
-         coalesce($2::timestamptz, now()), job_created_at, max_attempts, redrives + 1, unique_key, service, tenant,
-         user_id, project
-  FROM (SELECT *, row_number() OVER (ORDER BY died_at, seq) AS n FROM asked) letter WHERE ${letters}`
+  SELECT id, place, 'waiting', queue, name, job_priority, payload, coalesce($2::timestamptz, now()), job_created_at,
+         max_attempts, redrives + 1, unique_key, service, tenant, user_id, project
+  FROM (
+    SELECT *, coalesce(($4::bigint[])[n], nextval('redrive.job_seq')) AS place
+    FROM (SELECT *, row_number() OVER (ORDER BY died_at, seq) AS n FROM asked) numbered WHERE ${letters}
+  ) letter ${order}`
 
 const REDRIVE = sql`
   WITH asked AS MATERIALIZED (
@@ -29,7 +32,7 @@ const REDRIVE = sql`
   ), revived AS (
     ${REVIVE('unique_key IS NULL')}
   ), revived_by_key AS (
-    ${REVIVE('unique_key IS NOT NULL')} ON CONFLICT DO NOTHING RETURNING id
+    ${REVIVE('unique_key IS NOT NULL', 'ORDER BY queue, unique_key, n')} ON CONFLICT DO NOTHING RETURNING id
   ), answer AS MATERIALIZED (
     SELECT id, queue, unique_key IS NULL OR id IN (SELECT id FROM revived_by_key) AS redriven FROM asked
   ), marked AS (

@@ -1,6 +1,7 @@
 // What may go, and when: history after its days, attempts of jobs that are neither live nor dead, resolved dead letters,
 // ended sessions, old runs. Open dead letters never (invariant 8). Small batches, so that an ill database is not made
 // worse (pitfall 19).
+import type { JobId } from '../domain/ids.js'
 import type { FinishedState } from '../domain/lifecycle.js'
 import { type Database, type Queryable, type Statement, sql } from './database.js'
 
@@ -37,6 +38,7 @@ const FOLD_TALLY = sql`
   )
   INSERT INTO redrive.tally (queue, day, shard, completed, cancelled, failed, dead)
   SELECT queue, day, 0, sum(completed), sum(cancelled), sum(failed), sum(dead) FROM ended GROUP BY queue, day
+  ORDER BY queue, day
   ON CONFLICT (queue, day, shard) DO UPDATE
   SET completed = tally.completed + excluded.completed, cancelled = tally.cancelled + excluded.cancelled,
       failed = tally.failed + excluded.failed, dead = tally.dead + excluded.dead`
@@ -100,32 +102,43 @@ export const expireDeadLetters = forget(EXPIRE_DEAD_LETTERS)
 export const forgetSessions = forget(FORGET_SESSIONS)
 export const forgetRuns = forget(FORGET_RUNS)
 
+// The history has no index but the one on ids: it is gone through in their order, so many at a time, whatever they are, so that a
+// statement is as short for a queue with three jobs as for one with a million.
 const CLEAN_FINISHED = sql`
-  WITH removed AS (
-    DELETE FROM redrive.finished_job f USING (
-      SELECT tableoid AS part, ctid AS place FROM redrive.finished_job
-      WHERE queue = $4 AND state = $5::redrive.job_state AND ${AGED('finished_at')} LIMIT $3::integer
-    ) old
-    WHERE f.tableoid = old.part AND f.ctid = old.place
+  WITH looked AS MATERIALIZED (
+    SELECT id, queue, state, finished_at FROM redrive.finished_job
+    WHERE id > coalesce($6::uuid, '00000000-0000-0000-0000-000000000000') ORDER BY id LIMIT (SELECT $3::integer)
+  ), removed AS (
+    DELETE FROM redrive.finished_job f
+    WHERE f.queue = $4 AND f.state = $5::redrive.job_state AND ${AGED('f.finished_at')} AND f.id = ANY (ARRAY(
+      SELECT id FROM looked WHERE queue = $4 AND state = $5::redrive.job_state AND ${AGED('finished_at')}))
     RETURNING f.id, f.queue, f.state, (f.finished_at AT TIME ZONE 'UTC')::date AS day
   ), counted AS (
     INSERT INTO redrive.tally (queue, day, shard, completed, cancelled)
     SELECT queue, day, 0, -count(*) FILTER (WHERE state = 'completed'), -count(*) FILTER (WHERE state = 'cancelled')
-    FROM removed GROUP BY queue, day
+    FROM removed GROUP BY queue, day ORDER BY queue, day
     ON CONFLICT (queue, day, shard) DO UPDATE
     SET completed = tally.completed + excluded.completed, cancelled = tally.cancelled + excluded.cancelled
   )
-  SELECT id FROM removed`
+  SELECT (SELECT count(*) FROM removed)::integer AS removed, (SELECT count(*) FROM looked)::integer AS looked,
+    (SELECT id FROM looked ORDER BY id DESC LIMIT 1) AS last`
 
-/** Removes a batch of a queue's finished jobs that ended longer than `graceMs` ago; returns how many. */
+/**
+ * Removes a queue's finished jobs that ended longer than `graceMs` ago from among the next `batch` of the history after `after`;
+ * returns how many, and where to go on. Undefined: that was all.
+ */
 export async function cleanFinished(
   db: Queryable,
   queue: string,
   state: FinishedState,
   graceMs: number,
   batch: number,
-): Promise<number> {
-  return (await db.query(CLEAN_FINISHED, [db.now(), graceMs, batch, queue, state])).length
+  after: JobId | null = null,
+): Promise<{ readonly removed: number; readonly next: JobId | undefined }> {
+  type Row = { removed: number; looked: number; last: JobId | null }
+  const [row] = await db.query<Row>(CLEAN_FINISHED, [db.now(), graceMs, batch, queue, state, after])
+  const { removed = 0, looked = 0, last = null } = row ?? {}
+  return { removed, next: looked < batch || last === null ? undefined : last }
 }
 
 async function inBatches(batch: number, remove: () => Promise<number>, between: () => Promise<void>): Promise<number> {

@@ -89,9 +89,10 @@ const REASONS = sql`
       AND ($6::text IS NULL OR service = $6)
     GROUP BY head, title, kind, service, status ORDER BY sum(failures) DESC, head LIMIT $7::integer
   )
+  SELECT ${LOOKED_AT}, told.* FROM (SELECT) one LEFT JOIN (
   SELECT r.head, r.title, r.kind, r.service, r.status, r.failures, r.deaths, ${millis('r.last_at')} AS last_at, r.queues,
     r.all_failures, last.sample_job, sample.error_type, left(sample.message, 1000) AS message,
-    ${millis('sample.finished_at')} AS sample_at, ${LOOKED_AT}
+    ${millis('sample.finished_at')} AS sample_at
   FROM reason r CROSS JOIN LATERAL (
     SELECT t.sample_job, t.fingerprint FROM ${members('r.head')} CROSS JOIN LATERAL (
       SELECT * FROM redrive.failure_tally t WHERE t.fingerprint = member.id OFFSET 0
@@ -100,7 +101,8 @@ const REASONS = sql`
     SELECT a.error_type, a.message, a.finished_at FROM redrive.attempt a
     WHERE a.job_id = last.sample_job AND a.fingerprint COLLATE "C" = last.fingerprint ORDER BY a.lease DESC LIMIT 1
   ) sample ON true
-  ORDER BY r.failures DESC, r.head`
+  ) told ON true
+  ORDER BY told.failures DESC, told.head`
 
 export interface FailureReason {
   /** The group of these failures: their fingerprint. */
@@ -125,6 +127,7 @@ export interface FailureReason {
 }
 
 interface Row {
+  /** Null: there is nothing to tell but how much was looked at. */
   head: string
   title: string
   kind: Kind
@@ -151,8 +154,9 @@ export async function failureReasons(
 ): Promise<{ readonly items: readonly FailureReason[]; readonly exact: boolean }> {
   const range = [since.toISOString(), until.toISOString(), MOST_SLICES]
   const rows = await db.query<Row>(REASONS, [...range, queue ?? null, kind ?? null, service ?? null, limit])
+  const told = rows.filter(row => row.head !== null)
   return {
-    items: rows.map(row => ({
+    items: told.map(row => ({
       group: row.head,
       title: row.title,
       kind: row.kind,

@@ -56,13 +56,30 @@ export async function lettersDue(db: Queryable, limit: number): Promise<{ letter
   }
 }
 
-const PROGRESS = sql`
-  SELECT (extract(epoch FROM died_at) * 1000000)::bigint AS micros, seq FROM redrive.triage_progress WHERE died_at IS NOT NULL`
-
-export async function triageProgress(db: Queryable): Promise<TriagePlace | undefined> {
-  const [row] = await db.query<{ micros: string | number; seq: string | number }>(PROGRESS)
-  return row && { micros: String(row.micros), seq: String(row.seq) }
+/** How far the rules have looked. Each time that it is set back it is another one, so that nobody goes on from it unawares. */
+export interface TriageProgress {
+  /** Null: they begin again. */
+  readonly micros: string | null
+  readonly seq: string | null
 }
+
+const PROGRESS = sql`
+  SELECT (extract(epoch FROM died_at) * 1000000)::bigint AS micros, seq FROM redrive.triage_progress`
+
+export async function triageProgress(db: Queryable): Promise<TriageProgress> {
+  const [row] = await db.query<ProgressRow>(PROGRESS)
+  return toProgress(row)
+}
+
+interface ProgressRow {
+  micros: string | number | null
+  seq: string | number | null
+}
+
+const toProgress = ({ micros, seq }: ProgressRow = { micros: null, seq: null }): TriageProgress => ({
+  micros: micros === null ? null : String(micros),
+  seq: seq === null ? null : String(seq),
+})
 
 // Only if nobody set it back meanwhile. Not further than where late deaths can still appear.
 const ADVANCE = sql`
@@ -76,17 +93,22 @@ const ADVANCE = sql`
 /** Remembers how far the look has come; undefined: a rule was changed, and it begins again. */
 export async function advanceTriage(
   db: Queryable,
-  from: TriagePlace | undefined,
+  from: TriageProgress,
   to: TriagePlace,
-): Promise<TriagePlace | undefined> {
-  const params = [to.micros, to.seq, db.now(), from?.micros ?? null, from?.seq ?? null]
-  const [row] = await db.query<{ micros: string | number; seq: string | number }>(ADVANCE, params)
-  return row && { micros: String(row.micros), seq: String(row.seq) }
+): Promise<TriageProgress | undefined> {
+  const [row] = await db.query<ProgressRow>(ADVANCE, [to.micros, to.seq, db.now(), from.micros, from.seq])
+  return row && toProgress(row)
 }
 
+// Locked in the order of their ids first, as everyone does who locks several.
 const LOOK_AT = sql`
+  WITH input AS MATERIALIZED (
+    SELECT * FROM json_to_recordset($1::json) AS i(id uuid, at double precision)
+  ), locked AS MATERIALIZED (
+    SELECT id FROM redrive.dead_letter WHERE id = ANY (ARRAY(SELECT id FROM input)) ORDER BY id FOR UPDATE
+  )
   UPDATE redrive.dead_letter d SET triage_at = timestamptz 'epoch' + i.at * interval '1 millisecond'
-  FROM json_to_recordset($1::json) AS i(id uuid, at double precision) WHERE d.id = i.id`
+  FROM input i WHERE d.id = i.id AND d.id = ANY (ARRAY(SELECT id FROM locked))`
 
 /** When the rules have to look at these again, in milliseconds; null: when something changes. */
 export async function lookAgain(db: Queryable, letters: readonly { id: JobId; at: number | null }[]): Promise<void> {

@@ -24,7 +24,7 @@ export async function lockTriageRule(tx: Queryable, name: string): Promise<Triag
   return row && toRule(row)
 }
 
-const START_AGAIN = sql`UPDATE redrive.triage_progress SET died_at = NULL, seq = NULL`
+const START_AGAIN = sql`UPDATE redrive.triage_progress SET died_at = NULL, seq = nextval('redrive.job_seq')`
 
 const CREATE = sql`
   INSERT INTO redrive.triage_rule (name, enabled, position, match, action, max_per_run, max_per_letter, created_at, created_by,

@@ -12,6 +12,7 @@ import {
   lettersDue,
   lookAgain,
   type TriagePlace,
+  type TriageProgress,
   triageProgress,
 } from './triage-letter.js'
 import { triageRules } from './triage-rule.js'
@@ -111,11 +112,13 @@ export async function tryTriage(db: Queryable, judge: TriageJudge, disabled?: st
 }
 
 export async function runTriage(db: Database, options: TriageOptions): Promise<TriageRun> {
+  // Before the rules: whoever changes one meanwhile sets it back, and this run does not go past that.
+  const progress = await triageProgress(db)
   const rules = await readyRules(db)
   const nothing = { dryRun: false, looked: 0, complete: true, rules: [] }
   if (rules.length === 0) return nothing
   const run = new Run(db, rules, await ledgerTime(db), options)
-  const complete = (await run.due()) && (await run.fresh())
+  const complete = (await run.due()) && (await run.fresh(progress))
   return { ...nothing, looked: run.looked, complete, rules: run.outcomes() }
 }
 
@@ -158,9 +161,10 @@ class Run {
   }
 
   /** Letters that died since the last look, or all if a rule has changed. */
-  async fresh(): Promise<boolean> {
-    let stored = await triageProgress(this.#db)
-    let place = stored
+  async fresh(progress: TriageProgress): Promise<boolean> {
+    let stored: TriageProgress | undefined = progress
+    const { micros, seq } = progress
+    let place: TriagePlace | undefined = micros === null || seq === null ? undefined : { micros, seq }
     while (this.looked < MOST_LOOKED_AT) {
       const page = await lettersAfter(this.#db, place, PAGE)
       await this.#page(page.letters)

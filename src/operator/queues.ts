@@ -1,5 +1,6 @@
 // What a person may do about queues: see them, pause and resume them, clean them.
 import { invalid } from '../domain/errors.js'
+import type { JobId } from '../domain/ids.js'
 import { LIMITS } from '../domain/limits.js'
 import { checkName } from '../domain/names.js'
 import { writeAudit } from '../ledger/audit.js'
@@ -27,6 +28,8 @@ export interface CleanOptions {
 }
 
 const BATCH = 1_000
+/** Of the history, at a time. */
+const LOOKED_AT = 5_000
 
 export function queues(desk: Desk) {
   const { db } = desk
@@ -68,33 +71,41 @@ export function queues(desk: Desk) {
       let removed = 0
       for (;;) {
         // Each batch with its audit row: whatever happens in between, nothing is gone without one (invariant 8).
-        const count = await db.transaction(async tx => {
-          const batch = await removeBatch(tx)
-          const after = { status, graceMs, includeOpen, removed: batch }
-          if (batch > 0) await writeAudit(tx, { ...entry('clean', queue, acting), after })
-          return batch
+        const batch = await db.transaction(async tx => {
+          const done = await removeBatch(tx)
+          const after = { status, graceMs, includeOpen, removed: done.removed }
+          if (done.removed > 0) await writeAudit(tx, { ...entry('clean', queue, acting), after })
+          return done
         })
-        removed += count
-        if (count === 0) return { removed }
+        removed += batch.removed
+        if (!batch.more) return { removed }
       }
     },
   }
 }
 
-/** Removes one batch of ended jobs; returns how many, 0 when there are no more. */
-function remover(queue: string, { status, graceMs, includeOpen }: Required<CleanOptions>) {
+type RemoveBatch = (tx: Queryable) => Promise<{ readonly removed: number; readonly more: boolean }>
+
+/** Removes one batch of ended jobs; returns how many, and whether there may be more. */
+function remover(queue: string, { status, graceMs, includeOpen }: Required<CleanOptions>): RemoveBatch {
   switch (status) {
     case 'completed':
-    case 'cancelled':
-      return (tx: Queryable) => cleanFinished(tx, queue, status, graceMs, BATCH)
+    case 'cancelled': {
+      let after: JobId | undefined
+      return async tx => {
+        const { removed, next } = await cleanFinished(tx, queue, status, graceMs, LOOKED_AT, after)
+        after = next
+        return { removed, more: next !== undefined }
+      }
+    }
     case 'dead':
-      return async (tx: Queryable) => {
+      return async tx => {
         const statuses = includeOpen ? [...RESOLVED, 'pending' as const] : RESOLVED
         for (const closed of statuses) {
           const ids = await freeze(tx, { queue, status: closed, diedBeforeMs: graceMs }, BATCH)
-          if (ids.length > 0) return (await removeDeadLetters(tx, ids)).length
+          if (ids.length > 0) return { removed: (await removeDeadLetters(tx, ids)).length, more: true }
         }
-        return 0
+        return { removed: 0, more: false }
       }
     default:
       throw invalid('status', status, 'one of completed, cancelled, dead')

@@ -133,11 +133,15 @@ describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open 
     await finish(db, 2, cancelled)
     clock.advance(60_000)
     await finish(db, 1)
-    expect(await cleanFinished(db, 'another', 'completed', 0, 100)).toBe(0)
-    expect(await cleanFinished(db, 'mail', 'completed', 30_000, 3), 'a batch').toBe(3)
-    expect(await cleanFinished(db, 'mail', 'completed', 30_000, 3), 'the rest').toBe(1)
+    expect(await cleanFinished(db, 'another', 'completed', 0, 100)).toEqual({ removed: 0, next: undefined })
+    const first = await cleanFinished(db, 'mail', 'completed', 30_000, 3)
+    expect(first, 'of the first three').toEqual({ removed: 3, next: expect.any(String) })
+    expect(await cleanFinished(db, 'mail', 'completed', 30_000, 100, first.next), 'of the rest').toEqual({
+      removed: 1,
+      next: undefined,
+    })
     expect(await counts(db)).toEqual({ completed: 1, cancelled: 2 })
-    expect(await cleanFinished(db, 'mail', 'cancelled', 0, 100)).toBe(2)
+    expect(await cleanFinished(db, 'mail', 'cancelled', 0, 100)).toMatchObject({ removed: 2 })
     expect(await rows(db)).toEqual({ '20260310': 1 })
     expect(await counts(db)).toEqual({ completed: 1, cancelled: 0 })
   })

@@ -1,6 +1,6 @@
 // What failed over a range of time: by kind, service, queue and cause, in slices.
 import { describe, expect, it } from 'vitest'
-import type { Database } from '../../src/ledger/database.js'
+import { type Database, sql } from '../../src/ledger/database.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
 import { settle } from '../../src/ledger/settle.js'
 import { statistics } from '../../src/operator/statistics.js'
@@ -17,6 +17,17 @@ const refused = aFailure({
   because: 'HTTP status 403',
   fingerprint: 'v1:refused',
 })
+
+/** As many as are looked at (MOST_SLICES). */
+const SLICES = 20_000
+const FILL_GROUP = sql`
+  INSERT INTO redrive.failure_group (fingerprint, title, kind, first_seen, last_seen, failures, deaths, updated_at)
+  VALUES ('v1:busy', 'busy', 'transient', $1::timestamptz, $1::timestamptz, 1, 0, $1::timestamptz)`
+const FILL_SLICES = sql`
+  INSERT INTO redrive.failure_tally (fingerprint, queue, name, version, bucket, shard, failures, deaths, last_at, first_job,
+    sample_job, noticed)
+  SELECT 'v1:busy', 'mail', 'send', '', at, g, 1, 0, at, gen_random_uuid(), gen_random_uuid(), true
+  FROM generate_series(1, $2::integer) g, LATERAL (SELECT $1::timestamptz - g * interval '1 second' AS at) slice`
 
 /** In one queue: so many fail and are to be retried, so many die, so many complete. */
 async function end(
@@ -128,6 +139,17 @@ describe.each(EMBEDDED_AND_SERVER)('on $name', ({ open }) => {
     expect(await failures(-HOUR, 3 * HOUR)).toBe(3)
     expect(await failures(-2 * HOUR, -HOUR)).toBe(0)
     expect(await failures(3 * HOUR, 4 * HOUR)).toBe(0)
+  })
+
+  it('tells that not all was looked at, also when nothing of what was is to be told', async () => {
+    const { db, failureReasons } = await story()
+    await db.query(FILL_GROUP, [START])
+    await db.query(FILL_SLICES, [START, SLICES])
+    expect(await failureReasons()).toMatchObject({ items: [{ group: 'v1:busy', failures: SLICES }], exact: false })
+    const none = [{ queue: 'news' }, { kind: 'authentication' as const }, { service: 's3' }]
+    for (const filter of none) expect(await failureReasons(filter)).toMatchObject({ items: [], exact: false })
+    await db.query(sql`DELETE FROM redrive.failure_tally WHERE shard = 1`)
+    for (const filter of none) expect(await failureReasons(filter)).toMatchObject({ items: [], exact: true })
   })
 
   it.each<[string, object, RegExp]>([

@@ -1,6 +1,6 @@
 // Tokens and Idempotency-Keys as the ledger keeps them, on every database, with time by hand.
 import { describe, expect, it } from 'vitest'
-import { sql } from '../../src/ledger/database.js'
+import { type Database, sql } from '../../src/ledger/database.js'
 import { forgetKeys, giveBackKey, keepAnswer, takeKey } from '../../src/ledger/idempotency-key.js'
 import { addToken, allTokens, removeToken } from '../../src/ledger/token.js'
 import { DATABASES } from '../support/databases.js'
@@ -8,6 +8,14 @@ import { DATABASES } from '../support/databases.js'
 const NOW = '2026-01-01T00:00:00.000Z'
 const HASH = 'a'.repeat(64)
 const request = { token: 'ci', key: 'k', request: 'hash of a request' }
+
+const answered = async (db: Database, key: string, keptMs: number) => {
+  await takeKey(db, { ...request, key }, 1_000)
+  await keepAnswer(db, { ...request, key }, { status: 201, body: '{}' }, keptMs)
+}
+
+const keys = async (db: Database) =>
+  (await db.query<{ key: string }>(sql`SELECT key FROM redrive.idempotency_key ORDER BY key`)).map(row => row.key)
 
 describe.each(DATABASES)('$name', ({ open }) => {
   it('a name, and a secret, belong to one token', async () => {
@@ -46,15 +54,30 @@ describe.each(DATABASES)('$name', ({ open }) => {
   it('those past their time are forgotten, and those beyond as many as there may be', async () => {
     const { db, clock } = await open({ now: NOW })
     for (const key of ['a', 'b', 'c']) {
-      await takeKey(db, { ...request, key }, 1_000)
+      await answered(db, key, 1_000)
       clock.advance(100)
     }
-    const keys = async () =>
-      (await db.query<{ key: string }>(sql`SELECT key FROM redrive.idempotency_key ORDER BY key`)).map(row => row.key)
     await forgetKeys(db, 2, 10)
-    expect(await keys()).toEqual(['b', 'c'])
+    expect(await keys(db)).toEqual(['b', 'c'])
     clock.advance(850)
     await forgetKeys(db, 2, 10)
-    expect(await keys()).toEqual(['c'])
+    expect(await keys(db)).toEqual(['c'])
+  })
+
+  it('however many there are, what is under way is not forgotten before its time', async () => {
+    const { db, clock } = await open({ now: NOW })
+    for (const key of ['a', 'b', 'c']) await takeKey(db, { ...request, key }, 1_000)
+    for (const key of ['d', 'e', 'f']) {
+      clock.advance(1)
+      await answered(db, key, 5_000)
+    }
+    await forgetKeys(db, 1, 10)
+    expect(await keys(db), 'and one answer, the last').toEqual(['a', 'b', 'c', 'f'])
+    expect(await takeKey(db, { ...request, key: 'a' }, 1_000)).toEqual({ state: 'under way' })
+    await forgetKeys(db, 0, 10)
+    expect(await keys(db)).toEqual(['a', 'b', 'c'])
+    clock.advance(1_000)
+    await forgetKeys(db, 10, 10)
+    expect(await keys(db), 'their processes died').toEqual([])
   })
 })

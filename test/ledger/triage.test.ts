@@ -11,7 +11,7 @@ import { pointGroups } from '../../src/ledger/group-change.js'
 import { makeGroups } from '../../src/ledger/group-notice.js'
 import { ensureQueues } from '../../src/ledger/queue.js'
 import { settle } from '../../src/ledger/settle.js'
-import { createTriageRule } from '../../src/ledger/triage-rule.js'
+import { changeTriageRule, createTriageRule } from '../../src/ledger/triage-rule.js'
 import { runTriage, type TriageDone, tryTriage } from '../../src/ledger/triage-run.js'
 import { checkTriageRule, judge } from '../../src/policy/triage.js'
 import { EMBEDDED_AND_SERVER, everything } from '../support/ledger-state.js'
@@ -46,13 +46,14 @@ async function dieAgain(db: Database, count = 1): Promise<void> {
 
 const add = (db: Database, draft: TriageRuleDraft) => createTriageRule(db, checkTriageRule(draft), 'ada')
 
-async function run(db: Database) {
+async function run(db: Database, between = async () => {}) {
   const done: TriageDone[] = []
   const woken: string[] = []
   const result = await runTriage(db, {
     judge,
     onDone: what => void done.push(what),
     onWork: queue => void woken.push(queue),
+    between,
   })
   return { ...result, done, woken }
 }
@@ -202,6 +203,24 @@ describe.each(EMBEDDED_AND_SERVER)('$name', ({ open }) => {
       maxPerRun: 10_000,
     })
     expect(await acted(db)).toEqual([0, 2_501])
+  })
+
+  it.each([
+    ['letters whose time has come', 1],
+    ['letters that are new', 2],
+  ])('a rule that is changed while a run looks at %s is asked about all of them by the next', async (_what, nth) => {
+    const { db, clock } = await open({ now: NOW })
+    await dead(db, 3)
+    const rule = { name: 'mine', match: { queue: 'other' }, action: { type: 'assign', to: 'ada' } } as const
+    await add(db, rule)
+    clock.advance(600_000) // no late death can appear among them
+    let looks = 0
+    const first = await run(db, async () => {
+      looks += 1
+      if (looks === nth) await changeTriageRule(db, checkTriageRule({ ...rule, match: { queue: 'mail' } }), 'ada')
+    })
+    expect(first).toMatchObject({ looked: 3, complete: false, rules: [{ acted: 0 }] })
+    expect(await run(db)).toMatchObject({ looked: 3, complete: true, rules: [{ acted: 3 }] })
   })
 
   it('a rule for a group has what was merged into it, too', async () => {

@@ -6,6 +6,7 @@ import { getDeadLetter } from '../../src/ledger/dead-letter.js'
 import { annotate } from '../../src/ledger/dead-letter-change.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
 import { makeGroups, noticeFailures } from '../../src/ledger/group-notice.js'
+import { forgetKeys, keepAnswer, takeKey } from '../../src/ledger/idempotency-key.js'
 import { redrive } from '../../src/ledger/redrive.js'
 import { settle } from '../../src/ledger/settle.js'
 import type { Desk } from '../../src/operator/context.js'
@@ -86,4 +87,19 @@ it('a group that another process makes while it is asked for is found', async ()
   )
   expect(found).toMatchObject({ id: 'v1:one', priority: 9, failures: 1 })
   await expect(groups({ db } as Desk).get('v1:nobody')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+})
+
+it('a key that is taken anew while it is forgotten is not forgotten', async () => {
+  const { db, clock, another } = await freshDatabase('server', { now: '2030-01-01T00:00:00.000Z' })
+  const other = another()
+  const request = { token: 'ci', key: 'k', request: 'hash of a request' }
+  await takeKey(db, request, 1_000)
+  await keepAnswer(db, request, { status: 201, body: '{}' }, 1_000)
+  clock.advance(1_000)
+  await meanwhile(
+    db,
+    async tx => expect(await takeKey(tx, request, 1_000)).toEqual({ state: 'mine' }),
+    () => forgetKeys(other, 0, 10),
+  )
+  expect(await takeKey(db, request, 1_000)).toEqual({ state: 'under way' })
 })

@@ -86,5 +86,3 @@ LEFT JOIN live ON live.queue = q.name
 LEFT JOIN carried ON carried.queue = q.name
 LEFT JOIN ended ON ended.queue = q.name
 LEFT JOIN dead ON dead.queue = q.name;
-
-DROP INDEX redrive.dead_letter_counts;
