@@ -21,13 +21,27 @@ export async function loadProviders(
   context: ProviderModuleContext,
 ): Promise<() => Promise<void>> {
   const endings: (() => void | Promise<void>)[] = []
-  for (const path of paths) {
-    const end = await (await moduleAt(path))(registry, context)
-    if (typeof end === 'function') endings.push(end)
+  const endAll = async () => {
+    const failed: unknown[] = []
+    for (const end of endings.splice(0).reverse()) {
+      try {
+        await end()
+      } catch (error) {
+        failed.push(error)
+      }
+    }
+    if (failed.length > 0) throw failed[0]
   }
-  return async () => {
-    for (const end of endings.reverse()) await end()
+  try {
+    for (const path of paths) {
+      const end = await (await moduleAt(path))(registry, context)
+      if (typeof end === 'function') endings.push(end)
+    }
+  } catch (error) {
+    await endAll().catch(() => {}) // why one cannot be loaded is what is to be said
+    throw error
   }
+  return endAll
 }
 
 async function moduleAt(path: string): Promise<ProviderModule> {

@@ -17,6 +17,7 @@ export interface InboxOptions {
 export const INBOX = 'inbox'
 const SEEN = '.seen'
 const LOOK_MS = 1_000
+const MOST_COMPLAINTS = 1_000
 
 export async function watchInbox(options: InboxOptions): Promise<() => Promise<void>> {
   const inbox = new Inbox(options)
@@ -35,7 +36,7 @@ class Inbox {
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> = Promise.resolve()
   #closed = false
-  #complained = ''
+  readonly #complained = new Set<string>()
 
   constructor(options: InboxOptions) {
     this.#options = options
@@ -68,17 +69,25 @@ class Inbox {
     const now = new Map<string, string>()
     for (const entry of await readdir(this.#folder, { withFileTypes: true })) {
       if (!entry.isFile() || entry.name.startsWith('.')) continue
-      const { size, mtimeMs } = await stat(join(this.#folder, entry.name))
-      const mark = markOf(entry.name, size, mtimeMs)
-      now.set(entry.name, mark)
-      if (this.#seen.has(mark) || this.#last.get(entry.name) !== mark) continue
-      await this.#options.enqueue(`${INBOX}/${entry.name}`, mark)
-      this.#options.log.info('enqueued a file of the inbox', { file: entry.name })
-      await writeFile(join(this.#seenFolder, mark), '')
-      this.#seen.add(mark)
+      // One that cannot be read, or is gone again, is nothing to the others.
+      await this.#take(entry.name, now).catch(error => this.#complain(error))
     }
     this.#last = now
     await this.#forget(new Set(now.values()))
+  }
+
+  async #take(name: string, now: Map<string, string>): Promise<void> {
+    // One that cannot be looked at is still the one it was.
+    const before = this.#last.get(name)
+    if (before !== undefined) now.set(name, before)
+    const { size, mtimeMs } = await stat(join(this.#folder, name))
+    const mark = markOf(name, size, mtimeMs)
+    now.set(name, mark)
+    if (this.#seen.has(mark) || this.#last.get(name) !== mark) return
+    await this.#options.enqueue(`${INBOX}/${name}`, mark)
+    this.#options.log.info('enqueued a file of the inbox', { file: name })
+    await writeFile(join(this.#seenFolder, mark), '')
+    this.#seen.add(mark)
   }
 
   /** Marks of files that are gone or changed are of no use any more. */
@@ -93,8 +102,8 @@ class Inbox {
   /** Once for each sort of trouble: the next look is a second away. */
   #complain(error: unknown): void {
     const message = error instanceof Error ? error.message : String(error)
-    if (message === this.#complained) return
-    this.#complained = message
+    if (this.#complained.has(message) || this.#complained.size >= MOST_COMPLAINTS) return
+    this.#complained.add(message)
     this.#options.log.warn('could not look into the inbox; trying again', { error: message })
   }
 }

@@ -35,6 +35,14 @@ export async function limitedRun(
   signal.throwIfAborted()
   const [command = program, ...rest] = [...limiter(limits), program, ...args]
   const child = spawn(command, rest, { detached: true, env: {}, stdio: ['ignore', 'pipe', 'pipe'] })
+  const exited = new Promise<Run['end']>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code, by) =>
+      resolve(by === null ? { type: 'exited', code: code ?? 1 } : { type: 'killed', signal: by }),
+    )
+  })
+  // Where there are no file descriptors left there is no process and there are no pipes.
+  if (child.pid === undefined) await exited
 
   let end: Run['end'] | undefined
   const kill = () => {
@@ -64,12 +72,7 @@ export async function limitedRun(
   child.stderr.on('data', (chunk: Buffer) => words.add(chunk.toString('utf8')))
 
   try {
-    const exit = await new Promise<Run['end']>((resolve, reject) => {
-      child.on('error', reject)
-      child.on('close', (code, by) =>
-        resolve(by === null ? { type: 'exited', code: code ?? 1 } : { type: 'killed', signal: by }),
-      )
-    })
+    const exit = await exited
     signal.throwIfAborted()
     return { output: Buffer.concat(output), words: words.text, end: end ?? exit }
   } finally {

@@ -28,16 +28,24 @@ export class RangedReads {
   #server: Promise<Server> | undefined
 
   async offer(object: StoredObject, signal: AbortSignal): Promise<Offer> {
-    this.#server ??= listening((request, response) => this.#answer(request, response))
-    const { port } = (await this.#server).address() as AddressInfo
+    const { port } = (await this.#listening()).address() as AddressInfo
     const path = `/${randomBytes(24).toString('base64url')}`
     const offered = new Offered(`http://127.0.0.1:${port}${path}`, object, signal, () => this.#offers.delete(path))
     this.#offers.set(path, offered)
     return offered
   }
 
+  /** One that failed is tried again by whoever comes next. */
+  #listening(): Promise<Server> {
+    this.#server ??= listening((request, response) => this.#answer(request, response)).catch(error => {
+      this.#server = undefined
+      throw error
+    })
+    return this.#server
+  }
+
   async close(): Promise<void> {
-    const server = await this.#server
+    const server = await this.#server?.catch(() => undefined)
     this.#server = undefined
     for (const offer of this.#offers.values()) offer.close()
     server?.closeAllConnections()

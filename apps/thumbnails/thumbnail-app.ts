@@ -35,12 +35,27 @@ export function createThumbnailApp(env: Environment): ThumbnailApp {
 
   async function setup({ redrive, log }: SetupContext): Promise<() => Promise<void>> {
     const { storage, ranged } = await parts()
-    await checkStorage(storage, log)
+    const endings = [() => storage.close(), () => ranged.close()]
+    const end = async () => {
+      open = undefined
+      await endAll(endings)
+    }
+    try {
+      await checkStorage(storage, log)
+      await openWaysIn(redrive, log, endings)
+    } catch (error) {
+      await end().catch(() => {}) // why it does not start is what is to be said
+      throw error
+    }
     await sweepTemporary().catch(error => log.warn('could not tidy up', { error: String(error) }))
     if (ffmpeg.bundled)
       log.warn('FFmpeg comes from an npm package and is of 2018: install your system’s for files of strangers')
     if (!limitsMemory) log.warn('There is no prlimit here: memory and processor time of FFmpeg are not limited')
-    const endings: (() => Promise<void>)[] = []
+    log.info('thumbnails are made', { storage: storage.name, ffmpeg: ffmpeg.path, decoders: settings.decoders })
+    return end
+  }
+
+  async function openWaysIn(redrive: Redrive, log: Log, endings: (() => Promise<void>)[]): Promise<void> {
     if (settings.folder !== undefined)
       endings.push(
         await watchInbox({
@@ -50,15 +65,15 @@ export function createThumbnailApp(env: Environment): ThumbnailApp {
         }),
       )
     if (settings.redis) endings.push(await takeFromRedis(redrive, thumbnail, settings.redis))
-    log.info('thumbnails are made', { storage: storage.name, ffmpeg: ffmpeg.path, decoders: settings.decoders })
-    return async () => {
-      for (const end of endings) await end()
-      await ranged.close()
-      await storage.close()
-      open = undefined
-    }
   }
   return { thumbnail, setup }
+}
+
+/** Each of them, last one first, whatever the others do. */
+async function endAll(endings: (() => Promise<void>)[]): Promise<void> {
+  const failed: unknown[] = []
+  for (const end of endings.splice(0).reverse()) await end().catch(error => failed.push(error))
+  if (failed.length > 0) throw failed[0]
 }
 
 /** What will never work stops the start; a storage that is away does not: its breaker holds the jobs until it is back. */

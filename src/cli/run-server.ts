@@ -36,7 +36,8 @@ export async function runServer(host: Host, paths: readonly string[], options: S
     const modules = await jobModules(paths, process.cwd())
     const station = await openStation({ ...options, env, clock, logger, modules, jobs })
     try {
-      await run({ host, at, station, screen, news, logger, stop, demo: options.demo === true })
+      const { grace, demo = false } = options
+      await run({ host, at, station, screen, news, logger, stop, demo, grace })
     } finally {
       await station.close(options.grace, async () => {
         if (stop.aborted) for (const text of await farewell(station.redrive, news)) screen.say(text)
@@ -56,10 +57,11 @@ interface Running {
   readonly logger: Logger
   readonly stop: AbortSignal
   readonly demo: boolean
+  readonly grace: number | undefined
 }
 
 /** Until it is told to stop. Nothing is printed before all of it runs: what fails on the way is one line. */
-async function run({ host, at, station, screen, news, logger, stop, demo }: Running): Promise<void> {
+async function run({ host, at, station, screen, news, logger, stop, demo, grace }: Running): Promise<void> {
   const { redrive, jobs } = station
   const { env, clock } = host
   let found = await readLedger(redrive)
@@ -82,6 +84,8 @@ async function run({ host, at, station, screen, news, logger, stop, demo }: Runn
     else await aborted(stop)
     const running = `${station.active()} running ${station.active() === 1 ? 'job' : 'jobs'}`
     screen.say(`stopping: letting ${running} finish (Ctrl-C again to stop now)`)
+    // Not after the requests that are under way: no job begins any more.
+    station.stop(grace).catch(() => {}) // whoever closes the station hears of it
     await producing
   } finally {
     await server.close()

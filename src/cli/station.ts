@@ -24,7 +24,9 @@ export interface Station {
   start(): Promise<void>
   /** How many jobs are running. */
   active(): number
-  /** Lets running jobs finish within the grace time, undoes what the modules set up, and closes the ledger. */
+  /** Takes no more jobs, and lets those that run finish within the grace time. */
+  stop(graceMs?: number): Promise<void>
+  /** The same, if it was not said before; undoes what the modules set up, and closes the ledger. */
   close(graceMs?: number, beforeClosing?: () => Promise<void>): Promise<void>
 }
 
@@ -39,6 +41,7 @@ export async function openStation(options: StationOptions): Promise<Station> {
   const redrive = await openRedrive({ env, clock, logger, transports, ...(database !== undefined && { database }) })
   let tearDown: Teardown | undefined
   let worker: Worker | undefined
+  const stop = async (graceMs = GRACE_MS) => worker?.stop({ graceMs })
   return {
     redrive,
     jobs,
@@ -48,8 +51,9 @@ export async function openStation(options: StationOptions): Promise<Station> {
       if (jobs.length > 0) worker = redrive.work(jobs, concurrency === undefined ? {} : { concurrency })
       else redrive.maintain()
     },
+    stop,
     async close(graceMs = GRACE_MS, beforeClosing) {
-      await worker?.stop({ graceMs })
+      await stop(graceMs)
       await tearDown?.()
       await beforeClosing?.()
       await redrive.close({ graceMs })

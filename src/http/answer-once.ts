@@ -18,6 +18,14 @@ export interface KeyedCall {
   readonly body: string
 }
 
+/** It is done, so it is answered, even if its answer cannot be kept: an error would ask for it to be done again. */
+async function keep(requests: Requests, ...kept: Parameters<Requests['keep']>): Promise<void> {
+  await requests
+    .keep(...kept)
+    .catch(() => requests.keep(...kept))
+    .catch(() => {})
+}
+
 export async function answerOnce(
   requests: Requests,
   call: KeyedCall,
@@ -41,7 +49,7 @@ export async function answerOnce(
         await requests.giveBack(request).catch(() => {})
         throw error
       })
-      if (typeof answer.body === 'string') await requests.keep(request, { status: answer.status, body: answer.body })
+      if (typeof answer.body === 'string') await keep(requests, request, { status: answer.status, body: answer.body })
       return answer
     }
   }

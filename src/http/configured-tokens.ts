@@ -1,7 +1,7 @@
 // Tokens that are configured rather than made: `name:scope+scope:secret`, comma-separated (REDRIVE_TOKENS).
 import { invalid } from '../domain/errors.js'
-import type { Scope } from '../domain/scope.js'
-import { checkScopes, checkTokenName, hashOf } from '../operator/tokens.js'
+import { isScope, SCOPES, type Scope } from '../domain/scope.js'
+import { checkScopes, hashOf, isTokenName, TOKEN_NAME } from '../operator/tokens.js'
 
 export interface ConfiguredToken {
   readonly name: string
@@ -30,10 +30,13 @@ export function parseTokens(text: string): ConfiguredToken[] {
         `${SHORTEST} to ${LONGEST} visible ASCII characters without blanks`,
       )
     }
-    checkTokenName(name)
-    return { name, scopes: checkScopes(scopes.split('+')), hash: hashOf(secret) }
+    // Not what they were: with the parts in another order, one of them is the secret.
+    if (!isTokenName(name)) throw invalid(`The name of ${where}`, 'hidden', TOKEN_NAME)
+    const asked = scopes.split('+')
+    if (!asked.every(isScope)) throw invalid(`A scope of ${where}`, 'hidden', `one of ${SCOPES.join(', ')}`)
+    return { name, scopes: checkScopes(asked), hash: hashOf(secret) }
   })
-  const twice = parsed.find(({ name }, index) => parsed.findIndex(other => other.name === name) !== index)
-  if (twice) throw invalid('REDRIVE_TOKENS', `${twice.name} twice`, 'each name once')
+  const twice = parsed.findIndex(({ name }, index) => parsed.findIndex(other => other.name === name) !== index)
+  if (twice >= 0) throw invalid(`The name of Token ${twice + 1} of REDRIVE_TOKENS`, 'that of another', 'its own')
   return parsed
 }

@@ -65,13 +65,12 @@ const SECURITY_HEADERS = {
   'x-frame-options': 'DENY',
 } as const
 
-interface Asked {
+interface Asked extends Pick<Listening, 'cut' | 'isGone'> {
+  readonly requestId: string
   readonly request: Request
   readonly url: URL
   readonly params: Readonly<Record<string, string>>
   readonly address: string
-  /** Cuts the connection, where the server lets us. */
-  readonly cut: (() => void) | undefined
 }
 
 export function createHttp(backend: Backend, options: HttpOptions = {}): Http {
@@ -128,16 +127,19 @@ export function createHttp(backend: Backend, options: HttpOptions = {}): Http {
     const checked = checkRequest(route, { params, query: url.searchParams, body })
     const key = takesKey(route) ? idempotencyKeyIn(headers.get('idempotency-key')) : undefined
     const seen = route.versioned && route.method !== 'get' ? tagIn(headers.get('if-match')) : undefined
-    const work = () => answer(route, { ...checked, who, seen, listening: listeningOf(route, asked, who) })
+    const about = { requestId: asked.requestId, method: request.method, path: url.pathname }
+    const report = (error: unknown) => onError(error, about)
+    const work = () => answer(route, { ...checked, who, seen, listening: listeningOf(route, asked, who), report })
     if (key === undefined) return work()
     const { pathname: path } = url
-    const call = { token: who.name, key, method: route.method, path, body: text ?? '' }
+    // A token of the same name with other rights would be answered with what it may not see.
+    const call = { token: [who.name, ...who.scopes].join(' '), key, method: route.method, path, body: text ?? '' }
     return answerOnce(backend.operator.requests, call, work)
   }
 
   const answer = async (
     route: Route,
-    asked: Pick<Call, 'params' | 'query' | 'body' | 'who' | 'seen' | 'listening'>,
+    asked: Pick<Call, 'params' | 'query' | 'body' | 'who' | 'seen' | 'listening' | 'report'>,
   ): Promise<Answered> => {
     let [status] = route.statuses
     const headers: Record<string, string> = {}
@@ -168,11 +170,12 @@ export function createHttp(backend: Backend, options: HttpOptions = {}): Http {
     return { status, headers, body: seesAll ? whole : JSON.stringify(redacted(JSON.parse(whole) as Json)) }
   }
 
-  const listeningOf = (route: Route, { request: { headers }, cut }: Asked, who: Identity): Listening => ({
+  const listeningOf = (route: Route, { request: { headers }, cut, isGone }: Asked, who: Identity): Listening => ({
     token: who.name,
     seesAll: who.scopes.includes('payload'),
     lastEventId: headers.get('last-event-id'),
     cut,
+    isGone,
     stillMay: async () => {
       const now = await authenticator.identify(headers.get('authorization'))
       return now !== undefined && (route.scope === 'none' || allows(now.scopes, route.scope))
@@ -189,9 +192,10 @@ export function createHttp(backend: Backend, options: HttpOptions = {}): Http {
     const common = { ...SECURITY_HEADERS, 'x-request-id': requestId }
     const address = addressOf(request, context.env) ?? 'unknown'
     const params = context.req.param() as Record<string, string>
-    const asked = { request, url: new URL(request.url), params, address, cut: cutOf(context.env) }
+    const asked = { requestId, request, url: new URL(request.url), params, address, ...connectionOf(context.env) }
+    const working = work(asked)
     try {
-      const { status, headers, body } = await within(clock, timeoutMs, work(asked))
+      const { status, headers, body } = await within(clock, timeoutMs, working)
       // Whoever asks for the head alone never reads: nothing is kept for them.
       if (request.method === 'HEAD' && typeof body !== 'string') await body.cancel()
       return new Response(request.method === 'HEAD' ? null : body, {
@@ -199,6 +203,8 @@ export function createHttp(backend: Backend, options: HttpOptions = {}): Http {
         headers: { ...common, 'content-type': type, ...headers },
       })
     } catch (thrown) {
+      // A stream that comes after its time has nobody to read it.
+      working.then(({ body }) => (typeof body === 'string' ? undefined : body.cancel())).catch(() => {})
       const error = asRedriveError(thrown)
       const problem = problemOf(error)
       if (problem.status >= 500) {
@@ -265,10 +271,10 @@ function within<T>(clock: Clock, limitMs: number, work: Promise<T>): Promise<T> 
 const socketAddress = (_request: Request, env: unknown): string | undefined =>
   (env as { incoming?: { socket?: { remoteAddress?: string } } } | undefined)?.incoming?.socket?.remoteAddress
 
-/** The same for the way out: ending the stream does not end one who reads nothing. */
-function cutOf(env: unknown): (() => void) | undefined {
-  const { outgoing } = (env ?? {}) as { outgoing?: { destroy?: () => void } }
-  return outgoing?.destroy && (() => outgoing.destroy?.())
+/** The same for the way out: ending the stream does not end one who reads nothing, and who left is not always told. */
+function connectionOf(env: unknown): Pick<Listening, 'cut' | 'isGone'> {
+  const { outgoing } = (env ?? {}) as { outgoing?: { destroy?: () => void; readonly destroyed?: boolean } }
+  return { cut: outgoing?.destroy && (() => outgoing.destroy?.()), isGone: () => outgoing?.destroyed === true }
 }
 
 function toStderr(error: unknown, about: object): void {

@@ -9,6 +9,8 @@ export interface Listening {
   readonly lastEventId: string | null
   /** Cuts the connection; undefined where the server gives no way to. */
   readonly cut: (() => void) | undefined
+  /** Nobody is at the other end any more, and the server knows it. */
+  readonly isGone: () => boolean
   /** Whether the token still opens this. */
   readonly stillMay: () => Promise<boolean>
 }
@@ -45,6 +47,7 @@ export class FeedClient {
   }
 
   beat(): void {
+    if (this.#listening.isGone()) this.end()
     this.#write(HEARTBEAT)
     // A ledger that does not answer takes nobody's right away.
     this.#listening.stillMay().then(

@@ -84,6 +84,7 @@ export class Feed {
       throw error
     }
     this.#goOn()
+    if (listening.isGone()) client.end()
     const missed = this.#missedBy(listening.lastEventId)
     client.push(this.#greeting(missed !== undefined))
     for (const frame of missed ?? []) client.push(frame)

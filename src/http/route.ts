@@ -27,6 +27,8 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
   readonly listening: Listening
   /** The same answer for all who ask within a moment; forgotten with every change. */
   cached<T>(key: string, make: () => Promise<T>): Promise<T>
+  /** Tells whoever runs the server of something that went wrong beside the answer. */
+  report(error: unknown): void
   /** Sets a header of the answer. */
   header(name: string, value: string): void
   /** Sets its status, where it is not the route's first one. */

@@ -1,7 +1,6 @@
 // Who may ask over HTTP: tokens are made, listed and revoked. A secret is shown once, when it is made, and kept by nobody.
 import { createHash, randomBytes } from 'node:crypto'
 import { invalid, RedriveError } from '../domain/errors.js'
-import { checkName } from '../domain/names.js'
 import { isScope, SCOPES, type Scope } from '../domain/scope.js'
 import { writeAudit } from '../ledger/audit.js'
 import { addToken, allTokens, removeToken, type StoredToken, type Token } from '../ledger/token.js'
@@ -59,10 +58,12 @@ const withoutHash = ({ name, scopes, createdAt, createdBy }: StoredToken): Token
 })
 
 const NAME = /^[\w.@-]{1,100}$/
+export const TOKEN_NAME = '1 to 100 letters, digits or any of _ . @ -'
+
+export const isTokenName = (name: string): boolean => NAME.test(name)
 
 export function checkTokenName(name: string): void {
-  checkName('The name of the token', name)
-  if (!NAME.test(name)) throw invalid('The name of the token', name, '1 to 100 letters, digits or any of _ . @ -')
+  if (!isTokenName(name)) throw invalid('The name of the token', name, TOKEN_NAME)
 }
 
 export function checkScopes(scopes: readonly string[]): Scope[] {

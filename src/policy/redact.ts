@@ -76,6 +76,9 @@ const COMES_BEFORE: readonly RegExp[] = [
 // password=…, "api_key": "…", Authorization: …
 const ASSIGNING = /([A-Za-z][\w.-]{0,60})\\?["']?\s{0,3}[:=]\s{0,3}\\?/g
 const ASSIGNED = /"[^"\n]*"?|'[^'\n]*'?|[^\s"',;&)}\]]+/y
+/** A header of several words: Authorization: Token …, Cookie: a=…; b=… */
+const HEADER = /^(?:(?:proxy-)?authorization|(?:set-)?cookie)$/i
+const ASSIGNED_TO_HEADER = /"[^"\n]*"?|'[^'\n]*'?|[^\n"']+/y
 
 /** The shortest that any pattern takes, if nothing is assigned. */
 const SHORTEST = 11
@@ -99,11 +102,13 @@ function withoutAssigned(text: string): string {
   let done = 0
   for (const { 0: whole, 1: name, index } of text.matchAll(ASSIGNING)) {
     const start = index + whole.length
-    if (index < done || !isSecretName(name as string) || text.startsWith(REDACTED, start)) continue
-    ASSIGNED.lastIndex = start
-    if (!ASSIGNED.test(text)) continue
+    if (index < done || !isSecretName(name as string)) continue
+    const value = HEADER.test(name as string) ? ASSIGNED_TO_HEADER : ASSIGNED
+    if (value === ASSIGNED && text.startsWith(REDACTED, start)) continue
+    value.lastIndex = start
+    if (!value.test(text)) continue
     safe += text.slice(done, start) + REDACTED
-    done = ASSIGNED.lastIndex
+    done = value.lastIndex
   }
   return safe + text.slice(done)
 }

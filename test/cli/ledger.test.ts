@@ -91,6 +91,11 @@ describe('on the database itself', { timeout: 120_000 }, () => {
     const data = join(await folder(), 'none')
     const { code } = await run(['doctor'], { env: { REDRIVE_DATA: data, REDRIVE_URL: 'http://127.0.0.1:1' } })
     expect(code).toBe(1)
+    expect(await run(['migrate', '--check'], { env: { REDRIVE_DATA: data } })).toEqual({
+      code: 1,
+      out: '',
+      err: `redrive: There is no embedded database in ${data} yet; run \`redrive migrate\`\n`,
+    })
     await expect(readdir(data)).rejects.toThrow('ENOENT')
   })
 

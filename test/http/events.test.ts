@@ -1,15 +1,16 @@
 // The stream of events as one who listens meets it: what happens anywhere in the fleet, once, and no more than they may see.
-import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { createServer, type RequestListener } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { FleetNews } from '../../src/domain/fleet-event.js'
-import type { Backend } from '../../src/http/index.js'
+import type { Backend, HttpOptions } from '../../src/http/index.js'
 import { createHttp } from '../../src/http/index.js'
 import { openRedrive } from '../../src/index.js'
 import { hashOf } from '../../src/operator/tokens.js'
 import { manualClock } from '../../src/testing/index.js'
 import { beforeFirst } from '../support/databases.js'
+import { gate } from '../support/gate.js'
 import { LIBRARIES, openLibrary } from '../support/library.js'
 import { silent } from '../support/runtime.js'
 import { until } from '../support/until.js'
@@ -232,5 +233,77 @@ describe('one who stops reading', () => {
     await until('the connection is cut', async () => (await connections()) === 0, 120_000)
     socket.destroy()
     await new Promise(resolve => server.close(resolve))
+  })
+})
+
+describe('one whose connection is gone holds no place', () => {
+  /** A server of its own, and a client of it that asks for the stream. */
+  async function served(listener: RequestListener): Promise<Socket> {
+    const server = createServer(listener)
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    onTestFinished(async () => {
+      socket.destroy()
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    })
+    socket.write(`GET /api/queue-admin/events HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${SECRETS.read}\r\n\r\n`)
+    return socket
+  }
+
+  /** Room for one, and a ledger that answers when the test says so. */
+  function roomForOne(options: HttpOptions = {}) {
+    const [asked, answer] = [gate(), gate()]
+    const backend = noisy(1)
+    const { fleetNews } = backend.operator
+    const slowly = async (since?: number) => {
+      asked.open()
+      await answer.passed
+      return fleetNews(since)
+    }
+    Object.assign(backend.operator, { fleetNews: slowly })
+    const events = { mostClients: 1, heartbeatMs: 20 }
+    const http = createHttp(backend, { tokens: TOKENS, env: {}, events, onError: () => {}, ...options })
+    onTestFinished(() => http.close())
+    const ask = async () => (await askOf(http.fetch, 'GET /events')).status
+    return { http, asked, answer, ask, untilRoom: () => until('there is room', async () => (await ask()) === 200) }
+  }
+
+  it('when it left before it was answered', TIMEOUT, async () => {
+    const { http, asked, answer, untilRoom } = roomForOne()
+    const left = gate()
+    const answering = getRequestListener(http.fetch, { overrideGlobalObjects: false })
+    const socket = await served((incoming, outgoing) => {
+      outgoing.once('close', () => left.open())
+      void answering(incoming, outgoing)
+    })
+    await asked.passed
+    socket.destroy()
+    await left.passed
+    answer.open()
+    await untilRoom()
+  })
+
+  it('when it left later, and its server does not tell: at the next heartbeat', TIMEOUT, async () => {
+    const { http, answer, ask, untilRoom } = roomForOne()
+    answer.open()
+    const socket = await served(async (incoming, outgoing) => {
+      outgoing.on('error', () => {}) // goes on writing to nobody
+      const headers = { authorization: String(incoming.headers.authorization) }
+      const request = new Request(`http://localhost${incoming.url}`, { headers })
+      const { body } = await http.fetch(request, { incoming, outgoing })
+      for await (const chunk of body as ReadableStream<Uint8Array>) outgoing.write(chunk)
+    })
+    await new Promise(resolve => socket.once('data', resolve))
+    expect(await ask()).toBe(429)
+    socket.destroy()
+    await untilRoom()
+  })
+
+  it('when it was told that it takes too long', TIMEOUT, async () => {
+    const { answer, ask, untilRoom } = roomForOne({ timeoutMs: 100 })
+    expect(await ask()).toBe(503)
+    answer.open()
+    await untilRoom()
   })
 })

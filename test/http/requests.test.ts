@@ -3,9 +3,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { createHttp } from '../../src/http/index.js'
+import { type Backend, createHttp } from '../../src/http/index.js'
 import { REDACTED } from '../../src/policy/redact.js'
-import { aDeadLetter, askOf, type Desk, openDesk, SECRETS } from './support/desk.js'
+import { type Answer, type Ask, aDeadLetter, askOf, type Desk, openDesk, SECRETS, TOKENS } from './support/desk.js'
 
 let desk: Desk
 beforeEach(async () => {
@@ -181,6 +181,112 @@ describe('Idempotency-Key', () => {
       desk.ask(`POST /dead-letter-queue/${id}/mark-failed`, { body: { reason: 'x' }, headers: once('k4') })
     expect((await retry(NOBODY)).status).toBe(404)
     expect((await retry(await aDeadLetter(desk, 'tried'))).status).toBe(200)
+  })
+
+  it('of a token of the same name with other scopes it is another key: it may see less', async () => {
+    const id = await aDeadLetter(desk, 'rights', { message: 'refused: password=hunter2' })
+    const asked = { body: { reason: 'x' }, headers: once('k5'), token: 'ci-secret' }
+    const [seeing, blind] = ['operate+payload', 'operate'].map(scopes => {
+      const { fetch } = createHttp(desk.redrive, { tokens: `ci:${scopes}:ci-secret`, env: {} })
+      return () => askOf(fetch, `POST /dead-letter-queue/${id}/mark-failed`, asked)
+    }) as [() => Promise<Answer>, () => Promise<Answer>]
+    const first = await seeing()
+    expect(first).toMatchObject({ status: 200, body: { message: 'refused: password=hunter2' } })
+    const other = await blind()
+    expect(other).toMatchObject({ status: 409, body: { code: 'NOT_PENDING' } })
+    expect(JSON.stringify(other.body)).not.toContain('hunter2')
+    expect(await seeing()).toMatchObject({ status: 200, body: first.body })
+  })
+})
+
+describe('what is done is answered, whatever cannot be written about it', () => {
+  type Failing = { audit?: number; keep?: number }
+
+  /** The same desk, but so many of these writes fail; the ways to ask it, and what it reported. */
+  function failing({ audit = 0, keep = 0 }: Failing) {
+    const { redrive } = desk
+    const { operator } = redrive
+    const left = { audit, keep }
+    const away = (what: keyof typeof left) => {
+      left[what] -= 1
+      return left[what] >= 0 ? Promise.reject(new Error(`${what} is away`)) : undefined
+    }
+    const backend: Backend = {
+      on: redrive.on,
+      operator: {
+        ...operator,
+        audit: { ...operator.audit, write: entry => away('audit') ?? operator.audit.write(entry) },
+        requests: { ...operator.requests, keep: (...kept) => away('keep') ?? operator.requests.keep(...kept) },
+      },
+      enqueueNamed: (...asked) => redrive.enqueueNamed(...asked),
+      recover: () => redrive.recover(),
+      recoveryStatus: () => redrive.recoveryStatus(),
+      health: () => redrive.health(),
+    }
+    const reported: unknown[] = []
+    const onError = (error: unknown, about: object) => reported.push({ error, ...about })
+    const { fetch } = createHttp(backend, { tokens: TOKENS, env: {}, onError })
+    return { reported, ask: (what: string, asked?: Ask) => askOf(fetch, what, asked) }
+  }
+  const aJob = (queue: string) => ({
+    body: { name: 'mail', queue, payload: 1 },
+    headers: { 'idempotency-key': `done-${queue}` },
+  })
+  const jobsOf = async (queue: string) => (await desk.ask(`GET /jobs?queue=${queue}`)).body.total.value
+
+  it('a job whose audit row cannot be written is enqueued, once; the error is reported', async () => {
+    const { ask, reported } = failing({ audit: 2 })
+    const first = await ask('POST /jobs', aJob('unaudited'))
+    expect(first.status).toBe(201)
+    expect(reported).toEqual([
+      {
+        error: new Error('audit is away'),
+        requestId: first.headers.get('x-request-id'),
+        method: 'POST',
+        path: '/api/queue-admin/jobs',
+      },
+    ])
+    const again = await ask('POST /jobs', aJob('unaudited'))
+    expect(again).toMatchObject({ status: 201, body: first.body })
+    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    expect(await jobsOf('unaudited')).toBe(1)
+    expect(await desk.audit('job', first.body.id)).toEqual([])
+  })
+
+  it('an audit row that could not be written at first is written', async () => {
+    const { ask, reported } = failing({ audit: 1 })
+    const { body } = await ask('POST /jobs', aJob('audited'))
+    expect(await desk.audit('job', body.id)).toMatchObject([{ actor: 'root', action: 'enqueue' }])
+    expect(reported).toEqual([])
+  })
+
+  it.each(['POST /trigger-recovery', 'POST /triage-rules/run'])('%s is answered as well', async what => {
+    const { ask, reported } = failing({ audit: 2 })
+    expect((await ask(what, { body: {} })).status).toBe(200)
+    expect(reported).toMatchObject([{ error: { message: 'audit is away' } }])
+  })
+
+  it('an answer that cannot be kept is given all the same, and nothing is done twice', async () => {
+    const { ask } = failing({ keep: 2 })
+    expect((await ask('POST /jobs', aJob('unkept'))).status).toBe(201)
+    expect(await ask('POST /jobs', aJob('unkept'))).toMatchObject({ status: 409, body: { code: 'REQUEST_UNDER_WAY' } })
+    expect(await jobsOf('unkept')).toBe(1)
+  })
+
+  it('an answer that could not be kept at first is kept', async () => {
+    const { ask } = failing({ keep: 1 })
+    const first = await ask('POST /jobs', aJob('kept'))
+    expect(await ask('POST /jobs', aJob('kept'))).toMatchObject({ status: 201, body: first.body })
+    expect(await jobsOf('kept')).toBe(1)
+  })
+
+  it('what fails before it is done gives its key back, as ever', async () => {
+    const { ask } = failing({ keep: 2 })
+    const asked = { body: { reason: 'x' }, headers: { 'idempotency-key': 'not-done' } }
+    for (let times = 0; times < 2; times += 1) {
+      const refused = await ask(`POST /dead-letter-queue/${NOBODY}/mark-failed`, asked)
+      expect(refused).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } })
+    }
   })
 })
 

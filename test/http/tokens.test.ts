@@ -61,11 +61,18 @@ describe('REDRIVE_TOKENS', () => {
     ['a:read', /name:scope\+scope:secret/],
     ['a:read:short', /8 to 512/],
     ['a:read:has a blank in it', /without blanks/],
-    ['a:write:long-enough', /one or more of read, payload, operate, admin/],
-    ['a::long-enough', /scopes/],
-    [':read:long-enough', /name of the token/],
-    ['a b:read:long-enough', /name of the token/],
-    ['a:read:long-enough,a:read:also-enough', /a twice/],
+    ['a:write:long-enough', /A scope of Token 1 of REDRIVE_TOKENS .* one of read, payload, operate, admin/],
+    ['a::long-enough', /A scope of Token 1/],
+    // In another order.
+    ['a:long-enough:read+payload', /A scope of Token 1/],
+    ['a:read+long-enough:payload', /8 to 512/],
+    ['a:read+long-enough:operate+payload', /A scope of Token 1/],
+    ['long-enough:read:a', /8 to 512/],
+    ['read:a:long-enough', /A scope of Token 1/],
+    ['read+payload:long-enough:production', /The name of Token 1 of REDRIVE_TOKENS/],
+    [':read:long-enough', /The name of Token 1 of REDRIVE_TOKENS/],
+    ['a b:read:long-enough', /The name of Token 1 of REDRIVE_TOKENS/],
+    ['a:read:long-enough,a:read:also-enough', /The name of Token 2 of REDRIVE_TOKENS is "that of another"/],
   ])('%s is refused in words, without its secret', (text, message) => {
     expect(() => parseTokens(text)).toThrow(message)
     expect(() => parseTokens(text)).not.toThrow(/long-enough|has a blank/)

@@ -135,7 +135,13 @@ describe('what is wrong is one line on stderr', () => {
       /^redrive: MAX_RETRY_ATTEMPTS is "many"; .* \[SETTING_INVALID\]\n$/,
     ],
     ['a port', [], { PORT: '70000' }, 2, /^redrive: PORT is "70000"; .* \[SETTING_INVALID\]\n$/],
-    ['a token', [], { REDRIVE_TOKENS: 'me:all:a-secret' }, 2, /^redrive: .*"all".* \[SETTING_INVALID\]\n$/],
+    [
+      'a token',
+      [],
+      { REDRIVE_TOKENS: 'me:all:a-secret' },
+      2,
+      /^redrive: A scope of Token 1 of REDRIVE_TOKENS .* \[SETTING_INVALID\]\n$/,
+    ],
     [
       'a URL',
       [],

@@ -16,6 +16,8 @@ export interface Program {
   /** Resolves with the first match on stdout or stderr, from its start; rejects when the program ends without one. */
   prints(pattern: RegExp, stream?: 'out' | 'err'): Promise<RegExpMatchArray>
   signal(name: NodeJS.Signals): void
+  /** Reads no more of stdout, as `| head` does. */
+  closeOutput(): void
   readonly ended: Promise<Ended>
 }
 
@@ -61,6 +63,7 @@ export function startProgram(
     },
     ended,
     signal: name => void child.kill(name),
+    closeOutput: () => child.stdout.destroy(),
     prints(pattern, stream = 'out') {
       return new Promise((resolve, reject) => {
         const fail = (why: string) => {

@@ -1,16 +1,22 @@
 // `redrive work` and `redrive serve` with modules, as a person or a supervisor meets them.
-import { afterAll, expect, it } from 'vitest'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { openRedrive } from '../../src/index.js'
 import { freshDatabase, serverUrl } from '../support/databases.js'
+import { gate } from '../support/gate.js'
 import { silent } from '../support/runtime.js'
 import { until } from '../support/until.js'
 import { elsewhere, all as mails, resize } from './fixtures/jobs.js'
-import { endAll, startProgram } from './program.js'
+import { talk } from './fixtures/talkative.js'
+import { endAll, type Program, startProgram } from './program.js'
 
 afterAll(() => endAll())
 
 const JOBS = 'test/main/fixtures/jobs.ts'
 const TIMEOUT = { timeout: 240_000 }
+const SERVES = /^now: {3}serves http:\/\/[\d.]+:(\d+); works on \w+$/m
 
 it('works on the jobs of a TypeScript module, serves its metrics, and leaves cleanly', TIMEOUT, async () => {
   await serverUrl()
@@ -96,4 +102,92 @@ it('a queue that no module has is one line', TIMEOUT, async () => {
     out: '',
     err: 'redrive: No job of the modules is of queue nobody; there are images, mail\n',
   })
+})
+
+/** A database of its own, and a Redrive on it that works on nothing. */
+async function beside() {
+  await serverUrl()
+  const { url: database = '' } = await freshDatabase('server')
+  const redrive = await openRedrive({ database, env: {}, logger: silent })
+  onTestFinished(() => redrive.close())
+  return { redrive, env: { DATABASE_URL: database, REDRIVE_TOKENS: 'me:operate:my-secret' } }
+}
+
+describe('when nobody reads its output any more, a running job finishes and is the last', () => {
+  const refuses = async (program: Program) => {
+    const [, port] = await program.prints(SERVES)
+    const refused = () =>
+      new Promise<boolean>(resolve => {
+        const socket = connect(Number(port), '127.0.0.1', () => {
+          socket.destroy()
+          resolve(false)
+        })
+        socket.on('error', () => resolve(true))
+      })
+    await until('it takes no more connections', refused, 60_000)
+  }
+  type Step = (program: Program) => Promise<unknown>
+
+  it.each<[string, string[], Step, Step]>([
+    [
+      'work',
+      [],
+      program => program.prints(/^working on talk /m, 'err'),
+      program => program.prints(/^stopping: letting 1 running job finish/m, 'err'),
+    ],
+    ['serve', ['--port', '0'], program => program.prints(SERVES), refuses],
+  ])('redrive %s', TIMEOUT, async (command, more, ready, stopping) => {
+    const { redrive, env } = await beside()
+    const gates = { '/go-on': gate(), '/end': gate() }
+    const conductor = createServer(({ url }, response) => {
+      void gates[url as keyof typeof gates].passed.then(() => response.end())
+    })
+    await new Promise<void>(resolve => conductor.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      conductor.closeAllConnections()
+      conductor.close()
+    })
+    const program = startProgram([command, 'test/main/fixtures/talkative.ts', ...more], env, 'cli/main.ts')
+    await ready(program)
+    const { port } = conductor.address() as AddressInfo
+    const { id } = await redrive.enqueue(talk, { url: `http://127.0.0.1:${port}` })
+    await program.prints(/^begun$/m)
+    program.closeOutput()
+    gates['/go-on'].open()
+    await stopping(program)
+    gates['/end'].open()
+    const { code, err } = await program.ended
+    expect(code).toBe(0)
+    expect(err).not.toContain('EPIPE')
+    expect(await redrive.operator.jobs.get(id)).toMatchObject({ state: 'completed', result: 'done' })
+  })
+})
+
+it('begins no job after SIGTERM, though a request is still under way', TIMEOUT, async () => {
+  const { redrive, env } = await beside()
+  const program = startProgram(['serve', JOBS, '--queues', 'images', '--port', '0'], env, 'cli/main.ts')
+  const [, port] = await program.prints(SERVES)
+  const body = JSON.stringify({ name: 'resize', payload: { key: 'late.png' } })
+  const socket = connect(Number(port), '127.0.0.1')
+  let heard = ''
+  socket.on('data', text => {
+    heard += text
+  })
+  const closed = new Promise(resolve => socket.once('close', resolve))
+  socket.on('error', () => {})
+  onTestFinished(() => void socket.destroy())
+  const head = ['host: x', 'authorization: Bearer my-secret', 'content-type: application/json', 'connection: close']
+  const length = `content-length: ${body.length}`
+  socket.write(['POST /api/queue-admin/jobs HTTP/1.1', ...head, length, 'expect: 100-continue', '', ''].join('\r\n'))
+  await once(socket, 'data') // “100 Continue”: it has begun with the request, and waits for the rest of it
+
+  program.signal('SIGTERM')
+  const stopped = async () => (await redrive.operator.workers.list({ ended: true })).items[0]?.state === 'stopped'
+  await until('its worker has stopped', stopped, 60_000)
+  socket.write(body)
+  await closed
+  expect(heard).toMatch(/^HTTP\/1\.1 201 /m)
+  expect(await program.ended).toMatchObject({ code: 0, err: '' })
+  const { items } = await redrive.operator.findJobs({ queue: 'images' })
+  expect(items).toMatchObject([{ name: 'resize', state: 'waiting' }])
 })

@@ -1,4 +1,6 @@
 // `redrive migrate`: brings the ledger's schema up to date. Talks to the database itself: there may be no server yet.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Register } from '../cli.js'
 import { CliError } from '../exit.js'
 import { examples } from '../help.js'
@@ -15,7 +17,12 @@ export const migrate: Register = (program, cli) => {
     .action(async ({ check }: { check?: true }) => {
       const { host, output } = cli()
       // Loaded only here: it brings the drivers of the databases along.
-      const { withLedger } = await import('../../open-ledger.js')
+      const { embeddedFolder, withLedger } = await import('../../open-ledger.js')
+      const folder = embeddedFolder(host.env)
+      // Looking must not make a database.
+      if (check && folder !== undefined && !existsSync(join(folder, 'pgdata'))) {
+        throw new CliError(`There is no embedded database in ${folder} yet`, { next: 'run `redrive migrate`' })
+      }
       await withLedger(host, async ledger => {
         const names = check ? await ledger.pending() : await ledger.migrate()
         output.list(names, COLUMNS, `Schema ${ledger.schema} of ${ledger.place} is up to date.`)

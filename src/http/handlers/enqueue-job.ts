@@ -2,6 +2,7 @@ import type { z } from '@hono/zod-openapi'
 import type { Call } from '../route.js'
 import type { enqueueBody } from '../schemas/job.js'
 import { without } from '../without.js'
+import { auditAfterwards } from './audit-afterwards.js'
 
 export async function enqueueJob(call: Call<unknown, unknown, z.output<typeof enqueueBody>>) {
   const { body, backend, acting, status } = call
@@ -11,7 +12,7 @@ export async function enqueueJob(call: Call<unknown, unknown, z.output<typeof en
   else {
     const { actor = '' } = acting
     const after = { name }
-    await backend.operator.audit.write({ actor, action: 'enqueue', targetType: 'job', target: enqueued.id, after })
+    await auditAfterwards(call, { actor, action: 'enqueue', targetType: 'job', target: enqueued.id, after })
   }
   return enqueued
 }

@@ -1,14 +1,14 @@
-// The ways in: a file that is dropped into the inbox, a Redis list, the HTTP API. And the way out of a failure: plain SQL,
+// The ways in: a file that is dropped into the inbox, a Redis list, the HTTP API, the command line. And the way out of a failure: plain SQL,
 // a retry by a person, the archive.
 import { mkdir, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { watchInbox } from '../../../apps/thumbnails/inbox.js'
-import { createHttp } from '../../../src/http/index.js'
+import { createHttp, serve } from '../../../src/http/index.js'
 import type { JobId } from '../../../src/index.js'
-import { openInbox } from '../../../src/redis.js'
-import { askOf, TOKENS } from '../../http/support/desk.js'
+import { run, start } from '../../cli/support/cli.js'
+import { askOf, SECRETS, TOKENS } from '../../http/support/desk.js'
 import { redisScene } from '../../support/redis.js'
 import { until } from '../../support/until.js'
 import { look } from './support/look.js'
@@ -35,14 +35,41 @@ test('a file that is dropped into the inbox becomes a thumbnail', { timeout: 60_
 
 test('a Redis list, as programs push to it that know nothing of Redrive', { timeout: 60_000 }, async () => {
   const { url, raw, prefix } = await redisScene()
-  await put('from-redis.png', await image('png'))
+  const media = await mkdtemp(join(tmpdir(), 'redrive-arrivals-'))
   const list = `${prefix}thumbnail_queue`
-  const inbox = openInbox(worker.redrive, { url, prefix, list, job: worker.app.thumbnail })
-  onTestFinished(() => inbox.close())
-  const enqueued = worker.next('job.enqueued')
+  const other = await openWorker({ MEDIA_DIR: media, REDIS_URL: url, THUMBNAIL_REDIS_LIST: list })
+  onTestFinished(async () => {
+    await other.close()
+    await rm(media, { recursive: true, force: true })
+    for (const key of await raw.keys(`*inbox:${list}*`)) await raw.del(key)
+  })
+  await writeFile(join(media, 'from-redis.png'), await image('png'))
+  const enqueued = other.next('job.enqueued')
   await raw.rpush(list, '{"job_id": "a-1", "input_key": "from-redis.png", "params": {"width": 64, "format": "webp"}}')
   const { job } = await enqueued
-  expect(await thumbnail(job.id)).toMatchObject({ format: 'webp', width: 64, height: 48 })
+  const { thumbnail_key } = await other.result(job.id)
+  expect(await look(await readFile(join(media, thumbnail_key)))).toMatchObject({
+    format: 'webp',
+    width: 64,
+    height: 48,
+  })
+})
+
+test('with an address that is no Redis it does not start, and looks into no inbox', {
+  timeout: 120_000,
+}, async () => {
+  const media = await mkdtemp(join(tmpdir(), 'redrive-arrivals-'))
+  onTestFinished(() => rm(media, { recursive: true, force: true }))
+  const env = {
+    MEDIA_DIR: media,
+    REDRIVE_DATA: join(media, '.redrive'),
+    REDIS_URL: 'http://nowhere',
+    LOG_LEVEL: 'error',
+  }
+  // Whatever still looked would keep the process from its end.
+  const { code, out, err } = await start(['work', 'apps/thumbnails/jobs.ts'], env).ended
+  expect({ code, out }).toEqual({ code: 1, out: '' })
+  expect(err).toMatch(/^redrive: The setup of apps\/thumbnails\/jobs\.ts failed: redis\.url is "http:…"; [^\n]*\n$/)
 })
 
 test('the HTTP API', { timeout: 60_000 }, async () => {
@@ -55,6 +82,17 @@ test('the HTTP API', { timeout: 60_000 }, async () => {
   const answer = await askOf(fetch, 'POST /jobs', { body })
   expect(answer.status).toBeLessThan(300)
   expect(await thumbnail(answer.body.id)).toMatchObject({ format: 'jpeg', width: 40, height: 30 })
+})
+
+test('the command line', { timeout: 60_000 }, async () => {
+  await put('from the terminal.png', await image('png'))
+  const served = await serve(createHttp(worker.redrive, { tokens: TOKENS, env: {} }), { port: 0 })
+  onTestFinished(() => served.close())
+  const env = { REDRIVE_URL: served.url, REDRIVE_TOKEN: SECRETS.admin }
+  const asked = '{"input_key": "from the terminal.png", "params": {"format": "png"}}'
+  const { code, out } = await run(['enqueue', 'thumbnail', asked, '-o', 'json'], { env })
+  expect(code).toBe(0)
+  expect(await thumbnail(JSON.parse(out).id)).toMatchObject({ format: 'png' })
 })
 
 test('a failed job is read with plain SQL, retried by a person, and archived', { timeout: 60_000 }, async () => {
@@ -94,16 +132,16 @@ describe('the inbox', () => {
     onTestFinished(() => rm(media, { recursive: true, force: true }))
     await mkdir(join(media, 'inbox'))
     const enqueued: string[] = []
-    let refuse = false
+    let refuses: (key: string) => boolean = () => false
     const enqueue = async (key: string) => {
-      if (refuse) throw new Error('the ledger is away')
+      if (refuses(key)) throw new Error('the ledger is away')
       enqueued.push(key)
     }
     return {
       media,
       enqueued,
-      refuse: (value: boolean) => {
-        refuse = value
+      refuse: (which: (key: string) => boolean) => {
+        refuses = which
       },
       drop: (name: string, text = name) => writeFile(join(media, 'inbox', name), text),
       open: () => watchInbox({ folder: media, enqueue, log, lookMs: LOOK_MS }),
@@ -130,13 +168,39 @@ describe('the inbox', () => {
 
   test('a file waits while it cannot be enqueued', async () => {
     const { drop, open, refuse, enqueued, until } = await watched()
-    refuse(true)
+    refuse(() => true)
     const close = await open()
     onTestFinished(close)
     await drop('a.png')
     expect(enqueued).toEqual([])
-    refuse(false)
+    refuse(() => false)
     await until(1)
     expect(enqueued).toEqual(['inbox/a.png'])
+  })
+
+  test('a file that cannot be enqueued keeps no other from it', async () => {
+    const { drop, open, refuse, enqueued, until } = await watched()
+    let first: string | undefined
+    refuse(key => {
+      first ??= key
+      return key === first
+    })
+    await drop('a.png')
+    await drop('b.png')
+    onTestFinished(await open())
+    await until(1)
+    expect([...enqueued, first].sort()).toEqual(['inbox/a.png', 'inbox/b.png'])
+  })
+
+  test('nor does one whose name is not UTF-8', async ({ skip }) => {
+    skip(process.platform === 'darwin', 'its file systems take no such name')
+    const { media, drop, open, enqueued, until } = await watched()
+    const name = Buffer.from('caf\xe9.mp4', 'latin1')
+    await writeFile(Buffer.concat([Buffer.from(join(media, 'inbox/')), name]), 'a film')
+    await drop('a.png')
+    await drop('z.png')
+    onTestFinished(await open())
+    await until(2)
+    expect(enqueued.sort()).toEqual(['inbox/a.png', 'inbox/z.png'])
   })
 })

@@ -1,13 +1,17 @@
 // A program that works on data of strangers is held by its limits, and nothing of it is left when it is stopped.
+import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { findFFmpeg } from '../../../apps/thumbnails/ffmpeg.js'
 import { findProgram, type Limits, limitedRun, limitsMemory } from '../../../apps/thumbnails/limited-run.js'
 import { until } from '../../support/until.js'
 
 const LIMITS: Limits = { timeMs: 60_000, cpuSeconds: 60, memoryBytes: 4 * 2 ** 30, outputBytes: 1_000_000 }
+const EXHAUSTED = fileURLToPath(new URL('./support/exhausted-process.ts', import.meta.url))
 const never = new AbortController().signal
 const shell = (script: string, limits: Partial<Limits> = {}, signal = never) =>
   limitedRun('/bin/sh', ['-c', script], { ...LIMITS, ...limits }, signal)
@@ -97,6 +101,22 @@ test('it can write no file, use no more processor time and no more memory', asyn
   const starved = await shell('tail /dev/zero', { memoryBytes: 200 * 2 ** 20 })
   expect(starved.end).toMatchObject({ type: 'exited', code: 1 })
   expect(starved.words).toContain('memory exhausted')
+})
+
+test('one that cannot be started is an error like others', async () => {
+  // Without prlimit, which would be started in its place.
+  vi.stubEnv('PATH', '')
+  vi.resetModules()
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const bare = await import('../../../apps/thumbnails/limited-run.js')
+  expect(bare.limitsMemory).toBe(false)
+  await expect(bare.limitedRun('/nowhere/ffmpeg', [], LIMITS, never)).rejects.toMatchObject({ code: 'ENOENT' })
+})
+
+test('where no file can be opened any more it is an error too, and not the end of the process', async () => {
+  const node = ['ulimit -n 100; exec "$0" --import tsx "$1"', process.execPath, EXHAUSTED]
+  const { stdout } = await promisify(execFile)('/bin/sh', ['-c', ...node])
+  expect(stdout).toBe('EMFILE\nthen: ran\n')
 })
 
 test('a program is found as a shell would find it', () => {
