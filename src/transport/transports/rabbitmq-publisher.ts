@@ -74,14 +74,14 @@ export class Publisher {
       if (!open) throw brokerUnavailable('rabbitmq', `is away: no connection within ${this.#limitMs} ms`, 'none')
       const confirmed = this.#sendAll(open, messages)
       confirmed.catch(() => {})
-      const unrouted = await Promise.race([confirmed, late])
-      if (unrouted === undefined) {
+      const untaken = await Promise.race([confirmed, late])
+      if (untaken === undefined) {
         throw brokerUnavailable('rabbitmq', `did not confirm within ${this.#limitMs} ms`, 'unknown')
       }
-      if (unrouted === 0) return
+      if (untaken === 0) return
       open.known.clear()
-      const taken = unrouted === messages.length ? 'none' : 'unknown'
-      throw brokerUnavailable('rabbitmq', 'has no such queue any more; it is made again', taken)
+      const taken = untaken === messages.length ? 'none' : 'unknown'
+      throw brokerUnavailable('rabbitmq', 'has no such queue any more, or it is not ready', taken)
     } catch (error) {
       if (isRedriveError(error)) throw error
       throw brokerUnavailable('rabbitmq', `did not take it: ${(error as Error).message}`, 'unknown', error)
@@ -90,16 +90,19 @@ export class Publisher {
     }
   }
 
-  /** Resolves to how many no queue took. Nothing is sent on a channel that is closed. */
+  /**
+   * Resolves to how many no queue took: there is none, or, as with a quorum queue that somebody else is just making, it refused.
+   * Nothing is sent on a channel that is closed.
+   */
   #sendAll(open: Open, messages: readonly Message[]): Promise<number> {
     return new Promise((resolve, reject) => {
       let left = messages.length
-      let unrouted = 0
+      let untaken = 0
       const confirmed = (number: string, error: unknown) => {
-        if (error) return void reject(error instanceof Error ? error : new Error('RabbitMQ refused it'))
-        if (open.returned.size > 0 && open.returned.delete(number)) unrouted += 1
+        if (error && !isRefusal(error)) return void reject(error instanceof Error ? error : new Error(String(error)))
+        if (error || (open.returned.size > 0 && open.returned.delete(number))) untaken += 1
         left -= 1
-        if (left === 0) resolve(unrouted)
+        if (left === 0) resolve(untaken)
       }
       let sent = 0
       try {
@@ -163,3 +166,6 @@ export class Publisher {
     channel.sendToQueue(queueName(this.#form, queue), Buffer.from(body), options, error => confirmed(number, error))
   }
 }
+
+/** A basic.nack, as amqplib says it; any other error is of the channel or the connection. */
+const isRefusal = (error: unknown): boolean => error instanceof Error && error.message === 'message nacked'
