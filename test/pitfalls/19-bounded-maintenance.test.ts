@@ -11,6 +11,7 @@ import { openRuntime } from '../support/runtime.js'
 /** Why a statement without a LIMIT is bounded all the same. */
 const BOUNDED_OTHERWISE: readonly [RegExp, string][] = [
   [/pg_advisory_xact_lock/, 'a lock'],
+  [/redrive\.triage_progress/, 'one row'],
   [/redrive\.recovery_run/, 'one row, or a month of runs'],
   [/ensure_history_day|drop_history_before/, 'whole partitions'],
   [/redrive\.tally/, 'rows are counts: one for each queue, day and settling lane'],
