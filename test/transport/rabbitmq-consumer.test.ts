@@ -1,5 +1,5 @@
 // Taking from RabbitMQ while the prefetch and the pauses of a queue change in full flow. Seen red: with a consumer that is
-// cancelled and begun anew when its prefetch grows, a tenth of the messages of a quorum queue came marked as delivered before;
+// cancelled and begun anew when its prefetch grows, one in twenty messages of quorum queues came marked as delivered before;
 // with a channel that ends before its cancelled consumer is, those of a classic queue.
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
