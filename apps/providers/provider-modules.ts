@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Log, RedriveError } from 'redrive'
+import { type Ending, endAll } from './endings.js'
 import type { ProviderRegistry } from './registry.js'
 
 export interface ProviderModuleContext {
@@ -20,28 +21,17 @@ export async function loadProviders(
   registry: ProviderRegistry,
   context: ProviderModuleContext,
 ): Promise<() => Promise<void>> {
-  const endings: (() => void | Promise<void>)[] = []
-  const endAll = async () => {
-    const failed: unknown[] = []
-    for (const end of endings.splice(0).reverse()) {
-      try {
-        await end()
-      } catch (error) {
-        failed.push(error)
-      }
-    }
-    if (failed.length > 0) throw failed[0]
-  }
+  const endings: Ending[] = []
   try {
     for (const path of paths) {
       const end = await (await moduleAt(path))(registry, context)
       if (typeof end === 'function') endings.push(end)
     }
   } catch (error) {
-    await endAll().catch(() => {}) // why one cannot be loaded is what is to be said
+    await endAll(endings).catch(() => {}) // why one cannot be loaded is what is to be said
     throw error
   }
-  return endAll
+  return () => endAll(endings)
 }
 
 async function moduleAt(path: string): Promise<ProviderModule> {

@@ -2,6 +2,7 @@
 import { isRedriveError, type Log, type Logger, openRedrive, type Redrive } from 'redrive'
 import { createHttp, serve } from 'redrive/http'
 import { transportsOf } from './carrier.js'
+import { type Ending, endAll } from './endings.js'
 import { createProviderApp, type ProviderApp } from './provider-app.js'
 import type { Environment } from './settings.js'
 
@@ -36,19 +37,8 @@ export async function openStation(options: StationOptions): Promise<Station> {
     transports: await transportsOf(app.settings),
     ...(database !== undefined && { database }),
   })
-  const endings: (() => void | Promise<void>)[] = [() => redrive.close()]
-  const close = async () => {
-    // All of them, whatever one says: the ledger's is the last.
-    const failed: unknown[] = []
-    for (const end of endings.splice(0).reverse()) {
-      try {
-        await end()
-      } catch (error) {
-        failed.push(error)
-      }
-    }
-    if (failed.length > 0) throw failed[0]
-  }
+  const endings: Ending[] = [() => redrive.close()]
+  const close = () => endAll(endings)
   try {
     endings.push(await app.setup({ redrive, env, log }))
     const http = createHttp(redrive, { env })
@@ -56,7 +46,8 @@ export async function openStation(options: StationOptions): Promise<Station> {
     endings.push(() => worker.stop())
     await worker.ready
     const served = await serve(http, { ...(port !== undefined && { port }), ...(host !== undefined && { host }) })
-    endings.push(() => served.close())
+    // Not one after the other: while requests end, no job begins.
+    endings.push(() => Promise.all([worker.stop(), served.close()]))
     return { app, redrive, url: served.url, token: await firstToken(redrive, env), close }
   } catch (error) {
     await close().catch(() => {}) // why it did not start is what is to be said
