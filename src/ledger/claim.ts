@@ -18,14 +18,15 @@ export interface LaneDemand extends Lane {
   readonly after?: string
 }
 
-const CLAIM = sql`SELECT * FROM redrive.claim($1::timestamptz, $2::bigint, $3, $4, $5::integer, $6::bigint)`
-const CLAIM_LANES = sql`SELECT * FROM redrive.claim_lanes($1::timestamptz, $2::bigint, $3::json, $4::integer)`
+const TAKE = sql`SELECT * FROM redrive.take($1::timestamptz, $2::bigint, $3, $4, $5::integer, $6::bigint)`
+const TAKE_LANES = sql`SELECT * FROM redrive.take_lanes($1::timestamptz, $2::bigint, $3::json, $4::integer)`
 
-// The columns of redrive.claimed_job.
+// The columns of redrive.taken_job.
 const COLUMNS = `
-  j.ctid AS place, j.id, j.lease, j.line, j.queue, j.name, j.payload::text AS payload, j.attempt, j.priority, j.service,
+  j.ctid AS place, j.id, j.lease, j.line, j.queue, j.name, j.payload::text AS payload, j.attempt, j.priority,
   redrive.millis(j.created_at) AS created_at, redrive.millis(j.claimed_at) AS claimed_at,
-  redrive.millis(j.run_at) AS run_at, redrive.more_of(j) AS more`
+  redrive.millis(j.run_at) AS run_at, j.max_attempts, j.service, j.unique_key, j.tenant, j.user_id, j.project, j.trace,
+  redrive.past_of(j) AS past`
 
 interface Row {
   place: string
@@ -39,37 +40,25 @@ interface Row {
   payload: string
   attempt: number
   priority: number
-  service: string | null
   created_at: string | number
   claimed_at: string | number
   /** Null: as it was created. */
   run_at: string | number | null
-  more: string | null
-}
-
-interface More {
-  readonly firstClaimedAt: number
-  readonly maxAttempts: number | null
-  readonly snoozes: number
-  readonly holds: number
-  readonly interruptions: number
-  readonly lost: number
-  readonly redrives: number
-  readonly uniqueKey: string | null
-  readonly tenant: string | null
-  readonly user: string | null
-  readonly project: string | null
-  readonly heldBy: string | null
-  /** Undefined: by a function of an older schema. */
-  readonly trace?: string | null
+  max_attempts: number | null
+  service: string | null
+  unique_key: string | null
+  tenant: string | null
+  user_id: string | null
+  project: string | null
+  trace: string | null
+  /** Null: this is its first attempt. */
+  past: string | null
 }
 
 /** Made field by field: spreading would cost more than the rest of a claim on this side. */
 function toJob(row: Row, lane?: Lane): ClaimedJob {
-  const more = row.more === null ? undefined : (JSON.parse(row.more) as More)
   const createdAt = Number(row.created_at)
   const claimedAt = Number(row.claimed_at)
-  const lost = more?.lost ?? 0
   const job: { -readonly [Key in keyof ClaimedJob]: ClaimedJob[Key] } = {
     id: row.id,
     lease: String(row.lease) as Lease,
@@ -80,27 +69,42 @@ function toJob(row: Row, lane?: Lane): ClaimedJob {
     priority: row.priority,
     payloadText: row.payload,
     attempt: row.attempt,
-    snoozes: more?.snoozes ?? 0,
-    holds: more?.holds ?? 0,
-    interruptions: more?.interruptions ?? 0,
-    lost,
-    redrives: more?.redrives ?? 0,
+    snoozes: 0,
+    holds: 0,
+    interruptions: 0,
+    lost: 0,
+    redrives: 0,
     createdAt,
-    firstClaimedAt: more?.firstClaimedAt ?? claimedAt,
+    firstClaimedAt: claimedAt,
     claimedAt,
     waitingSince: row.run_at === null ? createdAt : Number(row.run_at),
-    suspect: lost > 0,
+    suspect: false,
   }
+  if (row.max_attempts !== null) job.maxAttempts = row.max_attempts
   if (row.service !== null) job.service = row.service
-  if (!more) return job
-  if (more.maxAttempts !== null) job.maxAttempts = more.maxAttempts
-  if (more.uniqueKey !== null) job.uniqueKey = more.uniqueKey
-  if (more.tenant !== null) job.tenant = more.tenant
-  if (more.user !== null) job.user = more.user
-  if (more.project !== null) job.project = more.project
-  if (more.heldBy !== null) job.heldBy = more.heldBy
-  if (more.trace) job.trace = more.trace
+  if (row.unique_key !== null) job.uniqueKey = row.unique_key
+  if (row.tenant !== null) job.tenant = row.tenant
+  if (row.user_id !== null) job.user = row.user_id
+  if (row.project !== null) job.project = row.project
+  if (row.trace !== null) job.trace = row.trace
+  if (row.past !== null) Object.assign(job, pastOf(row.past))
   return job
+}
+
+/** As redrive.past_of says it. */
+function pastOf(past: string): Partial<ClaimedJob> {
+  const [firstClaimedAt, snoozes, holds, interruptions, lost = 0, redrives, ...held] = past.split(',')
+  const heldBy = held.join(',')
+  return {
+    firstClaimedAt: Number(firstClaimedAt),
+    snoozes: Number(snoozes),
+    holds: Number(holds),
+    interruptions: Number(interruptions),
+    lost: Number(lost),
+    redrives: Number(redrives),
+    suspect: Number(lost) > 0,
+    ...(heldBy !== '' && { heldBy }),
+  }
 }
 
 /** Up to `limit` jobs, first in line first. */
@@ -114,7 +118,7 @@ export async function claim(
   if (!only || limit < 1) return []
   const alone = lanes.length === 1
   const rows = alone
-    ? await db.query<Row>(CLAIM, [
+    ? await db.query<Row>(TAKE, [
         db.now(),
         session,
         only.queue,
@@ -122,7 +126,7 @@ export async function claim(
         Math.min(limit, only.limit),
         only.after ?? null,
       ])
-    : await db.query<Row>(CLAIM_LANES, [db.now(), session, JSON.stringify(lanes), limit])
+    : await db.query<Row>(TAKE_LANES, [db.now(), session, JSON.stringify(lanes), limit])
   inOrder(rows)
   return rows.map(row => toJob(row, only))
 }

@@ -30,7 +30,7 @@ const ANALYZED = sql`
 
 /** What moving a hundred jobs touches, several times over; a scan of the table or of its line touches ten times more. */
 const FEW_PAGES = 3_000
-const IN_A_FUNCTION = /redrive\.(?:enqueue|claim|claim_lanes|complete)\(/
+const IN_A_FUNCTION = /redrive\.(?:enqueue|take|take_lanes|complete)\(/
 
 interface Node {
   readonly 'Node Type': string
