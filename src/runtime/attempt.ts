@@ -14,142 +14,165 @@ import type { AnyJobDefinition, HandlerContext, Log } from './definition.js'
 import { encodeResult } from './payload.js'
 import { isVerdict, type Verdict } from './verdict.js'
 
-export interface AttemptInput {
-  readonly definition: AnyJobDefinition
-  readonly job: Job
-  readonly payload: () => unknown
-  readonly policy: Policy
-  /** Aborted from outside, with a RedriveError that says why. */
-  readonly abort: Abort
+/** What the attempts of one worker, or of one call, have in common. */
+export interface AttemptSetting {
   readonly clock: Clock
   readonly deadlines: Deadlines
   readonly logFor: (job: Job) => Log
-  readonly progress: (progress: Json) => Promise<boolean>
-  /** Its span, if somebody records. */
-  readonly span?: AttemptSpan | undefined
+  readonly payloadOf: (job: Job, definition: AnyJobDefinition) => unknown
+  readonly progress: (job: Job, progress: Json) => Promise<boolean>
   /** Told what the handler threw, as it was thrown: for whoever awaits the call. */
   readonly onThrown?: (error: unknown) => void
   /** Takes the result as it was returned; it is then not stored, so it may be anything. */
   readonly onReturned?: (result: unknown) => void
 }
 
-export const runAttempt = (input: AttemptInput): Promise<Outcome> =>
-  new Promise(resolve => startAttempt(input, resolve))
-
-/** Calls `done` once, with the outcome. By callback: a job then costs no promises but its handler's own. */
-export function startAttempt(input: AttemptInput, done: (outcome: Outcome) => void): void {
-  new Attempt(input, done).start()
+export interface AttemptInput {
+  readonly definition: AnyJobDefinition
+  readonly job: Job
+  readonly policy: Policy
+  /** Aborted from outside, with a RedriveError that says why. */
+  readonly abort: Abort
+  /** Its span, if somebody records. */
+  readonly span?: AttemptSpan | undefined
 }
 
-class Attempt implements Limited {
-  readonly #input: AttemptInput
+export const runAttempt = (setting: AttemptSetting, input: AttemptInput): Promise<Outcome> =>
+  new Promise(resolve => new Attempt(setting, input, resolve).start())
+
+/** Calls `done` once, with the outcome. By callback: a job then costs no promises but its handler's own. */
+export class Attempt implements Limited {
+  readonly setting: AttemptSetting
+  readonly job: Job
+  readonly policy: Policy
+  readonly abort: Abort
+  readonly definition: AnyJobDefinition
+  readonly #span: AttemptSpan | undefined
   readonly #done: (outcome: Outcome) => void
   ended = false
   timer: Timer | undefined
 
-  constructor(input: AttemptInput, done: (outcome: Outcome) => void) {
-    this.#input = input
+  constructor(setting: AttemptSetting, input: AttemptInput, done: (outcome: Outcome) => void) {
+    this.setting = setting
+    this.job = input.job
+    this.policy = input.policy
+    this.abort = input.abort
+    this.definition = input.definition
+    this.#span = input.span
     this.#done = done
   }
 
   get limitMs(): number {
-    return this.#input.policy.timeoutMs
+    return this.policy.timeoutMs
   }
 
   overdue(): void {
-    this.#input.abort.abort(new RedriveError('TIMED_OUT', `timed out after ${this.limitMs} ms`))
+    this.abort.abort(new RedriveError('TIMED_OUT', `timed out after ${this.limitMs} ms`))
   }
 
   start(): void {
-    const { definition, abort, payload, deadlines } = this.#input
-    deadlines.start(this)
-    abort.onAbort(this)
-    if (definition.handler) after(payload, this.#perform, this.#threw)
-    else this.#threw(new RedriveError('HANDLER_MISSING', `Job ${definition.name} has no handler here`))
+    const { definition, setting } = this
+    setting.deadlines.start(this)
+    this.abort.onAbort(this)
+    try {
+      if (!definition.handler) {
+        throw new RedriveError('HANDLER_MISSING', `Job ${definition.name} has no handler here`)
+      }
+      const payload = setting.payloadOf(this.job, definition)
+      if (isAwaitable(payload))
+        payload.then(
+          read => this.#perform(read),
+          error => this.#threw(error),
+        )
+      else this.#perform(payload)
+    } catch (error) {
+      this.#threw(error)
+    }
   }
 
   aborted(): void {
-    this.#threw(this.#input.abort.reason)
+    this.#threw(this.abort.reason)
   }
 
   // Ended while the payload was read: the right to run is gone.
-  readonly #perform = (payload: unknown): void => {
-    const { definition, span } = this.#input
+  #perform(payload: unknown): void {
     if (this.ended) return
-    const call = () => definition.handler?.(payload, new Context(this.#input))
-    after(span ? () => span.within(call) : call, this.#returned, this.#threw)
+    try {
+      const value = this.#span ? this.#span.within(() => this.#call(payload)) : this.#call(payload)
+      if (isAwaitable(value))
+        value.then(
+          result => this.#returned(result),
+          error => this.#threw(error),
+        )
+      else this.#returned(value)
+    } catch (error) {
+      this.#threw(error)
+    }
   }
 
-  readonly #returned = (value: unknown): void => {
-    if (!this.ended) this.#end(isVerdict(value) ? ofVerdict(value, this.#input) : succeeded(value, this.#input))
+  #call(payload: unknown): unknown {
+    return this.definition.handler?.(payload, new Context(this))
   }
 
-  readonly #threw = (error: unknown): void => {
+  #returned(value: unknown): void {
+    if (!this.ended) this.#end(isVerdict(value) ? ofVerdict(value, this) : succeeded(value, this))
+  }
+
+  #threw(error: unknown): void {
     if (this.ended) return
-    const { abort, onThrown } = this.#input
-    onThrown?.(error)
-    this.#end(
-      abort.aborted
-        ? ofAbort(abort.reason, this.#input)
-        : { type: 'failed', failure: classify(error, about(this.#input)) },
-    )
+    const { abort, setting } = this
+    setting.onThrown?.(error)
+    this.#end(abort.aborted ? ofAbort(abort.reason, this) : { type: 'failed', failure: classify(error, about(this)) })
   }
 
   #end(outcome: Outcome): void {
     if (this.ended) return
     this.ended = true
     this.timer?.cancel()
-    this.#input.span?.end(outcome)
+    this.#span?.end(outcome)
     this.#done(outcome)
   }
 }
 
-/** Goes on with what `work` gives, now or later. Whatever can be awaited counts: query builders are not promises. */
-function after(work: () => unknown, goOn: (value: unknown) => void, threw: (error: unknown) => void): void {
-  try {
-    const value = work()
-    const { then } = (value ?? {}) as PromiseLike<unknown>
-    if (typeof then === 'function') then.call(value, goOn, threw)
-    else goOn(value)
-  } catch (error) {
-    threw(error)
-  }
-}
+/** Whatever can be awaited counts: query builders are not promises. */
+const isAwaitable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function'
 
-function succeeded(returned: unknown, input: AttemptInput): Outcome {
-  input.onReturned?.(returned)
-  if (input.onReturned || returned === undefined || returned === null) return { type: 'succeeded', result: null }
+function succeeded(returned: unknown, attempt: Attempt): Outcome {
+  const { onReturned } = attempt.setting
+  onReturned?.(returned)
+  if (onReturned || returned === undefined || returned === null) return { type: 'succeeded', result: null }
   try {
-    return { type: 'succeeded', result: encodeResult(input.definition, returned) }
+    return { type: 'succeeded', result: encodeResult(attempt.definition, returned) }
   } catch (error) {
     // The work is done: running it again would only repeat it.
-    return { type: 'failed', failure: classify(error, about(input)), final: true }
+    return { type: 'failed', failure: classify(error, about(attempt)), final: true }
   }
 }
 
-function ofVerdict(verdict: Verdict, input: AttemptInput): Outcome {
+function ofVerdict(verdict: Verdict, attempt: Attempt): Outcome {
   switch (verdict.type) {
     case 'snooze':
       return { type: 'snoozed', delayMs: verdict.delayMs }
     case 'cancel':
       return { type: 'cancelled', reason: verdict.reason }
     case 'bury': {
-      const failure = classify(new Error(verdict.reason), { ...about(input), classifier: () => 'permanent' })
+      const failure = classify(new Error(verdict.reason), { ...about(attempt), classifier: () => 'permanent' })
       return { type: 'failed', failure: { ...failure, type: 'Buried', because: 'its handler said so' }, final: true }
     }
   }
 }
 
-function ofAbort(reason: unknown, input: AttemptInput): Outcome {
-  if (isRedriveError(reason, 'TIMED_OUT')) return { type: 'timed_out', failure: classify(reason, about(input)) }
+function ofAbort(reason: unknown, attempt: Attempt): Outcome {
+  if (isRedriveError(reason, 'TIMED_OUT')) return { type: 'timed_out', failure: classify(reason, about(attempt)) }
   if (isRedriveError(reason, 'CANCEL_REQUESTED')) return { type: 'cancelled', reason: reason.message }
   const leaseLost = isRedriveError(reason, 'LEASE_LOST')
   return { type: 'interrupted', started: true, ...(leaseLost && { leaseLost }) }
 }
 
-const about = ({ definition, job, clock }: AttemptInput): ClassifyContext => ({
+const about = ({ definition, job, setting }: Attempt): ClassifyContext => ({
   job,
-  now: clock.now(),
+  now: setting.clock.now(),
   rules: definition.rules,
   ...(definition.classify && { classifier: definition.classify }),
   ...(definition.service !== undefined && { service: definition.service }),
@@ -157,21 +180,21 @@ const about = ({ definition, job, clock }: AttemptInput): ClassifyContext => ({
 
 /** What the handler is given. Worked out only as far as the handler looks. */
 class Context implements HandlerContext {
-  readonly #input: AttemptInput
+  readonly #attempt: Attempt
   readonly #startedAt: number
-  readonly attempt: number
-  readonly progress: HandlerContext['progress']
   #job: HandlerContext['job'] | undefined
 
-  constructor(input: AttemptInput) {
-    this.#input = input
-    this.#startedAt = input.clock.now()
-    this.attempt = input.job.attempt
-    this.progress = input.progress
+  constructor(attempt: Attempt) {
+    this.#attempt = attempt
+    this.#startedAt = attempt.setting.clock.now()
+  }
+
+  get attempt(): number {
+    return this.#attempt.job.attempt
   }
 
   get job(): HandlerContext['job'] {
-    const { job } = this.#input
+    const { job } = this.#attempt
     const { snoozes, holds, interruptions, lost, redrives } = job
     const createdAt = new Date(job.createdAt)
     this.#job ??= { ...identityOf(job), snoozes, holds, interruptions, lost, redrives, createdAt }
@@ -179,15 +202,20 @@ class Context implements HandlerContext {
   }
 
   get signal(): AbortSignal {
-    return this.#input.abort.signal
+    return this.#attempt.abort.signal
   }
 
   get deadline(): Date {
-    return new Date(this.#startedAt + this.#input.policy.timeoutMs)
+    return new Date(this.#startedAt + this.#attempt.policy.timeoutMs)
   }
 
   get log(): Log {
-    return this.#input.logFor(this.#input.job)
+    return this.#attempt.setting.logFor(this.#attempt.job)
+  }
+
+  get progress(): HandlerContext['progress'] {
+    const { job, setting } = this.#attempt
+    return progress => setting.progress(job, progress)
   }
 }
 

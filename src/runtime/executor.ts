@@ -4,21 +4,19 @@ import type { Clock, Random } from '../domain/clock.js'
 import type { Announce } from '../domain/event.js'
 import type { Failure } from '../domain/failure.js'
 import type { ClaimedJob, Job } from '../domain/job.js'
-import type { Json } from '../domain/json.js'
 import { LIMITS } from '../domain/limits.js'
 import type { Outcome } from '../domain/outcome.js'
 import type { Policy } from '../domain/policy.js'
 import type { Tracing } from '../domain/tracing.js'
 import { decide } from '../policy/decide.js'
-import type { Abort } from './abort.js'
 import { announceEnd } from './announce-end.js'
-import { identityOf, startAttempt } from './attempt.js'
+import { Attempt, type AttemptSetting, identityOf } from './attempt.js'
 import { Deadlines } from './deadlines.js'
-import type { AnyJobDefinition, Log } from './definition.js'
+import type { Log } from './definition.js'
 import { decodePayload, toText } from './payload.js'
 import type { Policies } from './policies.js'
-import type { ServiceState } from './service-state.js'
 import type { Settler } from './settler.js'
+import type { Held, Running } from './slots.js'
 
 export interface ExecutorOptions {
   readonly worker: string
@@ -34,93 +32,71 @@ export interface ExecutorOptions {
   readonly saveProgress: (job: ClaimedJob, progress: string) => Promise<boolean>
   /** Records the start of a job whose last worker died. False: it is not ours any more. */
   readonly markStarted: (job: ClaimedJob) => Promise<boolean>
+  /** Its handler has ended, and its place is free, while the end is still being written. */
+  readonly onPerformed: (running: Running) => void
 }
 
 export class Executor {
   readonly #options: ExecutorOptions
-  readonly #deadlines: Deadlines
+  readonly #setting: AttemptSetting
 
   constructor(options: ExecutorOptions) {
+    const { clock, logFor, saveProgress } = options
     this.#options = options
-    this.#deadlines = new Deadlines(options.clock)
+    this.#setting = {
+      clock,
+      logFor,
+      deadlines: new Deadlines(clock),
+      payloadOf: (job, definition) => decodePayload(definition, (job as ClaimedJob).payloadText),
+      progress: (job, progress) => saveProgress(job as ClaimedJob, toText(progress, PROGRESS)),
+    }
   }
 
-  /**
-   * Runs a job's handler and hands its end to the settler. Calls `performed` when the handler has ended: its slot is
-   * free then, while the end is still being written. `fetchedAt`: the monotonic time of its claim. Never throws.
-   */
-  execute(
-    job: ClaimedJob,
-    { definition, service }: { readonly definition: AnyJobDefinition; readonly service: ServiceState | undefined },
-    abort: Abort,
-    fetchedAt: number,
-    performed: () => void,
-  ): void {
-    const { policies, clock, worker, announce } = this.#options
+  /** Runs a job's handler and hands its end to the settler. Never throws. */
+  execute(running: Running): void {
+    const { policies, clock, worker, announce, onPerformed } = this.#options
+    const { job, lane, fetchedAt } = running
     const startedAt = clock.monotonic()
-    const policy = policies.for(definition.policy, job)
+    const policy = policies.for(lane.definition.policy, job)
     announce('job.started', () => {
       const waitedMs = Math.max(0, job.claimedAt - job.waitingSince) + (startedAt - fetchedAt)
       return { job: identityOf(job), attempt: job.attempt, worker, waitedMs }
     })
     const ended = (outcome: Outcome) => {
-      performed()
-      this.settle(job, policy, outcome, { fetchedAt, startedAt }, service)
+      onPerformed(running)
+      this.settle(running, policy, outcome, startedAt)
     }
-    if (job.suspect) this.#performSuspect(job, definition, policy, abort, ended, performed)
-    else this.#perform(job, definition, policy, abort, ended)
+    if (job.suspect) this.#performSuspect(running, policy, ended)
+    else this.#perform(running, policy, ended)
   }
 
-  #perform(
-    job: ClaimedJob,
-    definition: AnyJobDefinition,
-    policy: Policy,
-    abort: Abort,
-    ended: (outcome: Outcome) => void,
-  ): void {
-    const { clock, logFor, saveProgress, tracing, worker } = this.#options
+  #perform({ job, lane, abort }: Running, policy: Policy, ended: (outcome: Outcome) => void): void {
+    const { tracing, worker } = this.#options
     const span = tracing?.isActive ? tracing.attempt(job, worker) : undefined
-    const payload = () => decodePayload(definition, job.payloadText)
-    const progress = (value: Json) => saveProgress(job, toText(value, PROGRESS))
-    startAttempt(
-      { definition, job, payload, policy, abort, clock, deadlines: this.#deadlines, logFor, progress, span },
-      ended,
-    )
+    new Attempt(this.#setting, { definition: lane.definition, job, policy, abort, span }, ended).start()
   }
 
   /** A job whose last worker died runs only once its start is on record. */
-  #performSuspect(
-    job: ClaimedJob,
-    definition: AnyJobDefinition,
-    policy: Policy,
-    abort: Abort,
-    ended: (outcome: Outcome) => void,
-    performed: () => void,
-  ): void {
-    this.#options.markStarted(job).then(
-      ours => (ours ? this.#perform(job, definition, policy, abort, ended) : performed()),
+  #performSuspect(running: Running, policy: Policy, ended: (outcome: Outcome) => void): void {
+    const { markStarted, onPerformed } = this.#options
+    markStarted(running.job).then(
+      ours => (ours ? this.#perform(running, policy, ended) : onPerformed(running)),
       () => ended({ type: 'interrupted', started: false }),
     )
   }
 
-  /** decide → settle → announce. */
-  settle(
-    job: ClaimedJob,
-    policy: Policy,
-    outcome: Outcome,
-    times: { fetchedAt: number; startedAt: number },
-    service: ServiceState | undefined,
-  ): void {
+  /** decide → settle → announce. `startedAt`: when it was claimed, for one that has not started. */
+  settle({ job, lane, fetchedAt }: Held, policy: Policy, outcome: Outcome, startedAt = fetchedAt): void {
     const { settler, clock, random, announce, worker, onDeferred } = this.#options
     const endedAt = clock.monotonic()
     // The database's time, carried forward by our own stopwatch: no clock of ours is compared with it (invariant 5).
-    const now = job.claimedAt + (endedAt - times.fetchedAt)
+    const now = job.claimedAt + (endedAt - fetchedAt)
     const { id, lease, receipt } = job
     const situation = { outcome, job, policy, now, random }
-    const decision = service ? service.decide(situation, id, lease, endedAt) : decide(situation)
+    const decision = lane.service ? lane.service.decide(situation, id, lease, endedAt) : decide(situation)
     settler.write({ id, lease, receipt, outcome, decision }, settled => {
       if (settled && 'delayMs' in decision) onDeferred(decision.delayMs)
-      if (settled) announceEnd(announce, job, { outcome, decision, worker, durationMs: endedAt - times.startedAt })
+      if (settled) announceEnd(announce, job, { outcome, decision, worker, durationMs: endedAt - startedAt })
       else announce('job.refused', () => ({ job: identityOf(job), outcome: outcome.type, worker }))
     })
   }

@@ -10,7 +10,7 @@ import { decide } from '../policy/decide.js'
 import { Abort } from './abort.js'
 import { admit, serviceHeld, serviceOfCall } from './admission.js'
 import { announceEnd } from './announce-end.js'
-import { runAttempt } from './attempt.js'
+import { type AttemptSetting, runAttempt } from './attempt.js'
 import { Deadlines } from './deadlines.js'
 import type { AnyJobDefinition } from './definition.js'
 import type { Runtime } from './runtime.js'
@@ -38,7 +38,7 @@ export interface InProcessCall {
 
 export async function callInProcess(runtime: InProcessRuntime, call: InProcessCall): Promise<unknown> {
   const { clock, random, announce, policies, logFor, tracing } = runtime
-  const { definition, payload } = call
+  const { definition } = call
   const startedAt = clock.monotonic()
   const attempts: { settled: InProcessEnd['attempts'][number]; at: number }[] = []
   const identity = identityOfCall(call, runtime)
@@ -47,7 +47,21 @@ export async function callInProcess(runtime: InProcessRuntime, call: InProcessCa
   let job: Job & { readonly payloadText: string } = { ...firstOf(identity, clock.now()), payloadText: call.payloadText }
   let thrown: unknown
   let returned: unknown
-  const deadlines = new Deadlines(clock)
+  const setting: AttemptSetting = {
+    clock,
+    deadlines: new Deadlines(clock),
+    logFor,
+    payloadOf: call.payload,
+    progress: async () => true,
+    onThrown: error => {
+      thrown = error
+    },
+    ...(call.recorded === 'failures' && {
+      onReturned: result => {
+        returned = result
+      },
+    }),
+  }
   const service = await serviceOfCall(runtime, definition.service)
 
   for (let run = 1; ; run += 1) {
@@ -57,26 +71,8 @@ export async function callInProcess(runtime: InProcessRuntime, call: InProcessCa
     const stopListening = forward(call.signal, abort)
     const attemptAt = clock.monotonic()
     thrown = undefined
-    const outcome = await runAttempt({
-      definition,
-      job,
-      payload,
-      policy,
-      abort,
-      clock,
-      deadlines,
-      logFor,
-      span: tracing?.isActive ? tracing.attempt(job, settings.worker, true) : undefined,
-      progress: async () => true,
-      onThrown: error => {
-        thrown = error
-      },
-      ...(call.recorded === 'failures' && {
-        onReturned: result => {
-          returned = result
-        },
-      }),
-    })
+    const span = tracing?.isActive ? tracing.attempt(job, settings.worker, true) : undefined
+    const outcome = await runAttempt(setting, { definition, job, policy, abort, span })
     stopListening()
     const endedAt = clock.monotonic()
     const now = job.firstClaimedAt + (endedAt - startedAt)

@@ -13,8 +13,15 @@ export class Prefetch {
   /** How many to hold ready. What was fast and ends no more counts as slow, the longer the more. */
   target(now: number): number {
     const sinceMs = this.#since === undefined ? 0 : now - this.#since
-    const perMs = sinceMs > this.#roundTripMs ? Math.min(this.#perMs, this.#finished / sinceMs) : this.#perMs
-    return Math.min(MOST, Math.floor(perMs * this.#roundTripMs * 2))
+    return Math.min(MOST, Math.floor(this.#pace(sinceMs) * this.#roundTripMs * 2))
+  }
+
+  /** Jobs a millisecond, as of the last claims; after the very first one, as of what has ended since. */
+  #pace(sinceMs: number): number {
+    if (sinceMs <= 0) return this.#perMs
+    const latest = this.#finished / sinceMs
+    if (this.#perMs === 0) return latest
+    return sinceMs > this.#roundTripMs ? Math.min(this.#perMs, latest) : this.#perMs
   }
 
   jobFinished(): void {

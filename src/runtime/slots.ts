@@ -3,7 +3,7 @@
 import type { Lease } from '../domain/ids.js'
 import type { ClaimedJob } from '../domain/job.js'
 import type { LaneDemand } from '../transport/transport.js'
-import type { Abort } from './abort.js'
+import { Abort } from './abort.js'
 import type { AnyJobDefinition } from './definition.js'
 import type { ServiceState } from './service-state.js'
 
@@ -21,15 +21,18 @@ export interface Lane {
   takeSpare?: (job: ClaimedJob, now: number) => boolean
 }
 
-/** A claimed job that waits here for a place or, with a rate limit, in a place of its own for its slot. `fetchedAt`: the monotonic time of its claim. */
+/** A claimed job that waits here for a place or, with a rate limit, in a place of its own for its slot. */
 export interface Held {
   readonly job: ClaimedJob
   readonly lane: Lane
+  /** The monotonic time of its claim. */
   readonly fetchedAt: number
+  /** Set when it starts. */
+  abort: Abort | undefined
 }
 
 export interface Running extends Held {
-  readonly abort: Abort
+  abort: Abort
 }
 
 export class Slots {
@@ -141,7 +144,7 @@ export class Slots {
   /** Takes a job in; returns it if it waits for its rate limit. */
   hold(job: ClaimedJob, fetchedAt: number): Held | undefined {
     const lane = this.#lanes.get(laneKey(job)) as Lane
-    const held = { job, lane, fetchedAt }
+    const held: Held = { job, lane, fetchedAt, abort: undefined }
     lane.load += 1
     if (!lane.definition.rateLimit || lane.hasPlenty?.(job)) {
       this.#waiting.push(held)
@@ -175,9 +178,13 @@ export class Slots {
     return held
   }
 
-  start(running: Running): void {
-    if (this.#reserved.size > 0) this.#reserved.delete(running.job.lease)
-    this.#running.set(running.job.lease, running)
+  /** From now on it runs: the same object, with the right to stop it. */
+  start(held: Held): Running {
+    const { lease } = held.job
+    if (this.#reserved.size > 0) this.#reserved.delete(lease)
+    held.abort = new Abort()
+    this.#running.set(lease, held as Running)
+    return held as Running
   }
 
   finish({ job, lane }: Held): void {

@@ -5,6 +5,7 @@ import { RedriveError } from '../domain/errors.js'
 import { isCarriedLease, type JobId, type SessionId } from '../domain/ids.js'
 import type { ClaimedJob } from '../domain/job.js'
 import type { Hold } from '../domain/outcome.js'
+import type { Policy } from '../domain/policy.js'
 import type { Settlement } from '../domain/settlement.js'
 import { markStarted } from '../ledger/claim.js'
 import { saveProgress } from '../ledger/job.js'
@@ -12,7 +13,6 @@ import { announceJobTypes } from '../ledger/job-type.js'
 import { ensureQueues, queueSettings } from '../ledger/queue.js'
 import { policyAsJson } from '../policy/effective.js'
 import type { LaneDemand } from '../transport/transport.js'
-import { Abort } from './abort.js'
 import { Claims } from './claims.js'
 import type { AnyJobDefinition } from './definition.js'
 import { Executor, unstorable } from './executor.js'
@@ -116,6 +116,7 @@ export class Worker {
       tracing,
       saveProgress: async (job, progress) => job.carried ?? saveProgress(db, job.id, job.lease, progress),
       markStarted: job => markStarted(db, job),
+      onPerformed: running => this.#finished(running),
     })
     this.#heartbeat = new Heartbeat({
       db,
@@ -358,10 +359,7 @@ export class Worker {
   }
 
   #run(held: Held): void {
-    const running = { ...held, abort: new Abort() }
-    this.#slots.start(running)
-    const { job, lane, abort, fetchedAt } = running
-    this.#executor.execute(job, lane, abort, fetchedAt, () => this.#finished(running))
+    this.#executor.execute(this.#slots.start(held))
   }
 
   #finished(running: Running): void {
@@ -376,10 +374,7 @@ export class Worker {
   /** Gives back what has not started, all or some. */
   #giveBack(which?: (held: Held) => boolean): void {
     const outcome = { type: 'interrupted', started: false } as const
-    for (const { job, lane, fetchedAt } of this.#slots.release(which)) {
-      const policy = this.#runtime.policies.for(lane.definition.policy, job)
-      this.#executor.settle(job, policy, outcome, { fetchedAt, startedAt: fetchedAt }, lane.service)
-    }
+    for (const held of this.#slots.release(which)) this.#executor.settle(held, this.#policyOf(held), outcome)
   }
 
   /** What was claimed ahead of a service that is held now goes back; of one that is let through again, more is fetched. */
@@ -400,11 +395,13 @@ export class Worker {
 
   /** One that waited for its rate limit does not start here: held for its turn, or given back. */
   #return(held: Held, hold?: Hold): void {
-    const { job, lane, fetchedAt } = held
     this.#slots.unreserve(held)
-    const policy = this.#runtime.policies.for(lane.definition.policy, job)
     const outcome = { type: 'interrupted', started: false, ...(hold && { hold }) } as const
-    this.#executor.settle(job, policy, outcome, { fetchedAt, startedAt: fetchedAt }, lane.service)
+    this.#executor.settle(held, this.#policyOf(held), outcome)
+  }
+
+  #policyOf({ job, lane }: Held): Policy {
+    return this.#runtime.policies.for(lane.definition.policy, job)
   }
 
   #open(session: SessionId): void {

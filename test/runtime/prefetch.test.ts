@@ -22,6 +22,11 @@ describe('claiming ahead', () => {
     expect(targetOf(working(1, { perMs: 50, roundTripMs: 10 }))).toBe(0)
   })
 
+  it('needs no second claim to see that handlers are fast', () => {
+    const { prefetch, now } = working(1, { perMs: 50, roundTripMs: 10 })
+    expect(prefetch.target(now + 20)).toBe(500)
+  })
+
   it('claims nothing ahead for handlers that are slower than the round trip', () => {
     expect(targetOf(working(50, { perMs: 0.01, roundTripMs: 5 }))).toBe(0)
   })
