@@ -68,9 +68,11 @@ async function runTests() {
   const notTested = []
   const stops = []
   try {
-    for (const service of services.filter(({ needed }) => needed)) {
+    const needed = services.filter(service => service.needed)
+    // All at once: those that have to be started take seconds.
+    const found = await Promise.all(needed.map(async service => ({ service, provided: await provide(service) })))
+    for (const { service, provided } of found) {
       delete env[service.variable]
-      const provided = await provide(service)
       if ('missing' in provided) {
         notTested.push(`${service.name} (${provided.missing})`)
         continue

@@ -4,6 +4,8 @@
 /** A constant SQL text. Written for the schema `redrive`; the adapter puts the configured name in its place. */
 export interface Statement {
   readonly text: string
+  /** Sent all the time: worth preparing on each connection, where that is possible. */
+  readonly hot?: true
 }
 
 /** What may be bound to a statement. Sets of rows travel as one JSON text: every driver can carry that. */
@@ -52,3 +54,6 @@ export interface Database extends Queryable {
 export const sql = (strings: TemplateStringsArray, ...parts: readonly string[]): Statement => ({
   text: String.raw({ raw: strings }, ...parts),
 })
+
+/** For statements whose plan is the same whatever the tables look like: calls of a function. */
+export const hot = (statement: Statement): Statement => ({ ...statement, hot: true })

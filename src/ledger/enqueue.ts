@@ -3,11 +3,11 @@
 import { RedriveError } from '../domain/errors.js'
 import type { JobId } from '../domain/ids.js'
 import type { Enqueued, NewJob } from '../domain/job.js'
-import { type Param, type Queryable, sql } from './database.js'
+import { hot, type Param, type Queryable, sql } from './database.js'
 import { listOf } from './rows.js'
 
-const ENQUEUE = sql`
-  SELECT redrive.enqueue($1::timestamptz, $2, $3, $4, $5, $6::smallint, $7::smallint, $8::uuid[], $9::json, $10::json)`
+const ENQUEUE = hot(sql`
+  SELECT redrive.enqueue($1::timestamptz, $2, $3, $4, $5, $6::smallint, $7::smallint, $8::uuid[], $9::json, $10::json)`)
 
 // Keys are taken in their own order, so that two batches of the same keys do not wait for each other; places in line are as asked.
 const ENQUEUE_UNIQUE = sql`

@@ -3,15 +3,11 @@
 import type { Decision } from '../domain/decision.js'
 import type { Lease } from '../domain/ids.js'
 import type { Settlement } from '../domain/settlement.js'
-import { type Database, type Statement, sql } from './database.js'
-import { intoHistory } from './into-history.js'
-import { listOf } from './rows.js'
-import { BURY, buryRows } from './settle/bury.js'
-import { CANCEL } from './settle/cancel.js'
+import { type Database, sql } from './database.js'
+import { bury } from './settle/bury.js'
+import { cancel } from './settle/cancel.js'
 import { complete } from './settle/complete.js'
-import { DEFER, deferRows } from './settle/defer.js'
-import { record } from './settle/record.js'
-import { wakeChannel } from './wake-channel.js'
+import { defer } from './settle/defer.js'
 
 type Sort = 'complete' | 'defer' | 'bury' | 'cancel'
 
@@ -24,13 +20,9 @@ const SORTS: Readonly<Record<Decision['type'], Sort>> = {
   cancel: 'cancel',
 }
 
-type Rows = (batch: readonly Settlement[]) => readonly object[]
-
-const FAILED: Readonly<Record<Exclude<Sort, 'complete'>, { statement: Statement; rows: Rows }>> = {
-  defer: { statement: DEFER, rows: deferRows },
-  bury: { statement: BURY, rows: buryRows },
-  cancel: { statement: CANCEL, rows: batch => batch.map(record) },
-}
+const SETTLE: Readonly<
+  Record<Sort, (db: Database, batch: readonly Settlement[], shard: string) => Promise<ReadonlySet<Lease>>>
+> = { complete, defer, bury, cancel }
 
 /** Returns the settlements that were refused, in their order. `shard`: the tally row of the lane that settles. */
 export async function settle(db: Database, batch: readonly Settlement[], shard: string): Promise<Settlement[]> {
@@ -50,22 +42,10 @@ export async function settle(db: Database, batch: readonly Settlement[], shard: 
     else sorts.set(sort, [settlement])
   }
   for (const [sort, settlements] of sorts) {
-    const late = sort === 'complete' ? await complete(db, settlements, shard) : await end(db, sort, settlements, shard)
+    const late = await SETTLE[sort](db, settlements, shard)
     if (late.size > 0) for (const settlement of settlements) if (late.has(settlement.lease)) refused.add(settlement)
   }
   return batch.filter(settlement => refused.has(settlement))
-}
-
-/** Returns the leases that were refused. */
-async function end(db: Database, sort: Exclude<Sort, 'complete'>, batch: readonly Settlement[], shard: string) {
-  const { statement, rows } = FAILED[sort]
-  const leases = batch.map(settlement => settlement.lease)
-  const ids = listOf(batch.map(settlement => settlement.id))
-  const params = [JSON.stringify(rows(batch)), db.now(), shard, listOf(leases), ids]
-  if (sort === 'defer') params.push(wakeChannel(db))
-  const written = await intoHistory<{ lease: string | number }>(db, statement, params)
-  const settled = new Set(written.map(({ lease }) => String(lease)))
-  return new Set(leases.filter(lease => !settled.has(lease)))
 }
 
 const RECORD_STALE = sql`

@@ -30,21 +30,26 @@ export function classify(error: unknown, context: ClassifyContext = {}): Failure
   const service = evidence.service ?? context.service ?? context.job?.service
   const retryAfterMs =
     evidence.retryAfterMs ?? firstOf(all, facts => readRetryAfter(facts.error, context.now, facts.status))
-  const failure = {
+  // Filled in step by step: in a storm, copying a failure for each thing that it may have costs more than judging it.
+  const failure: { -readonly [Field in keyof Failure]: Failure[Field] } = {
     kind: evidence.kind,
     because: asked.note === undefined ? evidence.because : `${evidence.because} (${asked.note})`,
     type: outermost.type,
     message: outermost.message,
-    causes: all.slice(1, 1 + LIMITS.causes).map(causeOf),
-    ...(code !== undefined && { code }),
-    ...(outermost.stack !== undefined && { stack: outermost.stack }),
-    ...(httpStatus !== undefined && { httpStatus }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-    ...(service !== undefined && { service }),
-    ...(found === undefined && { unknown: true as const }),
+    causes: all.length > 1 ? all.slice(1, 1 + LIMITS.causes).map(causeOf) : NO_CAUSES,
+    fingerprint: '',
   }
-  return { ...failure, fingerprint: fingerprint(failure, context.job?.name) }
+  if (code !== undefined) failure.code = code
+  if (outermost.stack !== undefined) failure.stack = outermost.stack
+  if (httpStatus !== undefined) failure.httpStatus = httpStatus
+  if (retryAfterMs !== undefined) failure.retryAfterMs = retryAfterMs
+  if (service !== undefined) failure.service = service
+  if (found === undefined) failure.unknown = true
+  failure.fingerprint = fingerprint(failure, context.job?.name)
+  return failure
 }
+
+const NO_CAUSES: Failure['causes'] = []
 
 function unknown({ service, job }: ClassifyContext): Evidence {
   const called = service ?? job?.service

@@ -2,8 +2,9 @@
 // Changing anything that goes into it needs a new version: stored fingerprints are never rewritten (pitfall 23).
 import { hash } from 'node:crypto'
 import type { Cause, Failure } from '../domain/failure.js'
-import { topFrames } from './fingerprint/frames.js'
+import { type Place, placeOf, remember } from './fingerprint/frames.js'
 import { normalise } from './fingerprint/normalise.js'
+import { withoutNumbers } from './fingerprint/numbers.js'
 
 const VERSION = 'v1'
 const HEX_CHARS = 16
@@ -12,18 +13,24 @@ const HEX_CHARS = 16
 export type FailureLike = Pick<Failure, 'type' | 'message'> &
   Partial<Pick<Failure, 'code' | 'httpStatus' | 'stack' | 'causes' | 'service'>>
 
+/** Causes of one place that are remembered: few places have more. */
+const KNOWN = 20
+
 /** `job`: the job's name, where there is one; else failures are kept apart by service. */
 export function fingerprint(failure: FailureLike, job?: string): string {
   const { type, message, code, httpStatus, stack, causes = [], service } = failure
-  const parts = [
-    job ?? service ?? '',
-    type,
-    code ?? '',
-    httpStatus ?? '',
-    normalise(message),
-    causesOf(causes),
-    stack === undefined ? [] : topFrames(stack, message),
-  ]
+  const whose = job ?? service ?? ''
+  const place = stack === undefined ? NOWHERE : placeOf(stack, message)
+  const alike = causes.length > 0 ? undefined : withoutNumbers(message)
+  if (alike === undefined) return made(failure, whose, place)
+  const key = `${whose}\0${type}\0${code ?? ''}\0${httpStatus ?? ''}\0${alike}`
+  return place.fingerprints.get(key) ?? remember(place.fingerprints, KNOWN, key, made(failure, whose, place))
+}
+
+const NOWHERE: Place = { frames: [], fingerprints: new Map() }
+
+function made({ type, message, code, httpStatus, causes = [] }: FailureLike, whose: string, { frames }: Place): string {
+  const parts = [whose, type, code ?? '', httpStatus ?? '', normalise(message), causesOf(causes), frames]
   return `${VERSION}:${hash('sha256', JSON.stringify(parts)).slice(0, HEX_CHARS)}`
 }
 

@@ -15,7 +15,12 @@ export const isObject = (value: unknown): value is object =>
 
 export function prop(value: unknown, key: PropertyKey): unknown {
   if (!isObject(value)) return undefined
-  return attempt(() => (value as Record<PropertyKey, unknown>)[key])
+  // Not by `attempt`: a storm of failures reads dozens of these for each, and a closure for each read is garbage.
+  try {
+    return (value as Record<PropertyKey, unknown>)[key]
+  } catch {
+    return undefined
+  }
 }
 
 /** A property that is text and not empty. */

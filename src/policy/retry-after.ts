@@ -40,6 +40,7 @@ export function readRetryAfter(error: unknown, now?: number, status?: number): n
   const own = ownWait(error, now)
   if (own !== undefined) return own
   const headers = headersOf(error)
+  if (headers.size === 0) return undefined
   const reference = now ?? parseHttpDate(headers.get('date') ?? '')
   for (const [name, read] of ORDERS) {
     const text = headers.get(name)

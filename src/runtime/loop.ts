@@ -3,8 +3,7 @@
 import type { Clock, Random, Timer } from '../domain/clock.js'
 
 export interface Role {
-  /** Runs the first step now, or in so long. */
-  start(inMs?: number): void
+  start(): void
   /** Resolves when the running step, if any, has ended and no other will start. */
   stop(): Promise<void>
 }
@@ -76,11 +75,10 @@ export function loop({ clock, random, step, onError }: LoopOptions): Loop {
   }
 
   return {
-    start(inMs = 0) {
+    start() {
       if (!stopped) return
       stopped = false
-      if (inMs > 0) runIn(inMs)
-      else run()
+      run()
     },
     nudge() {
       nudged = true

@@ -6,6 +6,8 @@ import type { Runtime } from './runtime.js'
 
 const BATCH = 1_000
 const LONGEST_WAIT_MS = 1_000
+/** Where one is due after the other, those of so long are promoted together. */
+const SHORTEST_WAIT_MS = 10
 
 export function promoter(runtime: Runtime): Loop {
   const { clock, random, announce } = runtime
@@ -21,7 +23,8 @@ async function promoteDue({ db, transport }: Runtime): Promise<number> {
   const { promoted, queues, nextDueInMs } = await promote(db, BATCH, transport.channel)
   for (const queue of queues) transport.wake(queue)
   if (promoted === BATCH) return 0
-  return Math.max(1, Math.min(nextDueInMs ?? LONGEST_WAIT_MS, LONGEST_WAIT_MS))
+  const waitMs = Math.min(nextDueInMs ?? LONGEST_WAIT_MS, LONGEST_WAIT_MS)
+  return Math.max(promoted > 0 ? SHORTEST_WAIT_MS : 1, waitMs)
 }
 
 /** Promotes everything that is due now; returns how many. */

@@ -33,8 +33,6 @@ export interface RecoveryOptions {
 const LAPSE_CHECK_MS = 1_000
 /** Every so many looks also finds jobs whose session was ended by a process that died before it could settle them. */
 const THOROUGH_EVERY = 10
-/** The first run on a server waits about so long: a process that starts has jobs to run, and others may start with it. */
-const FIRST_RUN_MS = 1_000
 /** After trouble with the database, others get this long to renew before their sessions count as lapsed. */
 const SETTLE_DOWN_MS = 3_000
 
@@ -73,10 +71,8 @@ export class Recovery {
     })
   }
 
-  /** Nobody else looks after an embedded database: there, what the last process left behind is looked at first. */
   start(): void {
-    const { db, random } = this.#runtime
-    this.#schedule.start(db.kind === 'embedded' ? 0 : FIRST_RUN_MS * (0.5 + random() / 2))
+    this.#schedule.start()
     this.#lapses.start()
   }
 

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openRedrive } from '../../src/index.js'
-import { freshDatabase, serverUrl } from '../support/databases.js'
+import { freshDatabase, layEmbedded, serverUrl } from '../support/databases.js'
 import { silent } from '../support/runtime.js'
 
 const SECRET = 'S3cr3t-pass'
@@ -89,6 +89,7 @@ describe('a server', () => {
 describe('an embedded database', () => {
   it('that another process has open: who has it, and what to do', async () => {
     const folder = await temporaryFolder()
+    await layEmbedded(join(folder, 'data'))
     const program = join(folder, 'holder.mts')
     const library = fileURLToPath(new URL('../../src/index.ts', import.meta.url))
     await writeFile(

@@ -1,11 +1,12 @@
 // What `work`, `perform` and `retryable` refuse, before anything is started.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { defineJob, openRedrive, type Redrive, type WorkOptions } from '../../src/index.js'
+import { embeddedCopy } from '../support/databases.js'
 import { silent } from '../support/runtime.js'
 
 let redrive: Redrive
 beforeAll(async () => {
-  redrive = await openRedrive({ database: ':memory:', env: {}, logger: silent })
+  redrive = await openRedrive({ database: await embeddedCopy(), env: {}, logger: silent })
 })
 afterAll(() => redrive.close())
 

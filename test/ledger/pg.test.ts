@@ -35,6 +35,37 @@ describe('what the user brings', () => {
     expect(pool.idleCount, 'every connection was given back').toBe(pool.totalCount)
   })
 
+  it('prepares what it sends all the time, until a pooler gives it a connection that does not have it', async () => {
+    const { url, schema } = await freshServer()
+    const pool = new pg.Pool({ connectionString: url, max: 1 })
+    onTestFinished(() => pool.end())
+    const preparedNow = async () => (await pool.query('SELECT name FROM pg_prepared_statements')).rows.length
+    const db = adoptPg(pool, { schema })
+    await enqueue(db, [aJob()], null)
+    await enqueue(db, [aJob()], null)
+    expect(await preparedNow()).toBe(1)
+
+    await pool.query('DEALLOCATE ALL')
+    for (let time = 0; time < 3; time += 1) await enqueue(db, [aJob()], null)
+    expect(await waitingIn(db, 'mail'), 'each ran once').toBe(5)
+    expect(await preparedNow()).toBe(0)
+  })
+
+  it('prepares nothing where a statement of the same name is there already', async () => {
+    const { url, schema } = await freshServer()
+    const pool = new pg.Pool({ connectionString: url, max: 1 })
+    onTestFinished(() => pool.end())
+    await enqueue(adoptPg(pool, { schema }), [aJob()], null)
+    const {
+      rows: [{ name }],
+    } = await pool.query('SELECT name FROM pg_prepared_statements')
+    const other = new pg.Pool({ connectionString: url, max: 1 })
+    onTestFinished(() => other.end())
+    await other.query(`PREPARE ${name} AS SELECT 1`)
+    await enqueue(adoptPg(other, { schema }), [aJob()], null)
+    expect(await waitingIn(adoptPg(other, { schema }), 'mail')).toBe(2)
+  })
+
   it('an object with nothing but query(text, params) works, transactions included', async () => {
     const { url, schema } = await freshServer()
     const client = new pg.Client(url)

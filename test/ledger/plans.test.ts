@@ -30,7 +30,7 @@ const ANALYZED = sql`
 
 /** What moving a hundred jobs touches, several times over; a scan of the table or of its line touches ten times more. */
 const FEW_PAGES = 3_000
-const IN_A_FUNCTION = /redrive\.(?:enqueue|take|take_lanes|complete)\(/
+const IN_A_FUNCTION = /redrive\.(?:enqueue|take|take_lanes|complete|bury|defer)\(/
 
 interface Node {
   readonly 'Node Type': string
@@ -89,11 +89,9 @@ async function planAll(db: Database): Promise<void> {
       ['send', 'receive'].map(name => ({ queue: 'mail', name, limit: 50 })),
       100,
     )
-    await settle(
-      db,
-      jobs.map(job => completed(job)),
-      '1',
-    )
+    const [first, second, ...others] = jobs
+    if (!(first && second)) throw new Error('two jobs were to be claimed')
+    await settle(db, [...others.map(job => completed(job)), retried(first, 3_600_000), buried(second)], '1')
   }
 }
 
@@ -160,6 +158,24 @@ describe('pitfall 24: on 400,000 live jobs that were never analyzed', () => {
         settle(
           db,
           batch(100).map(job => buried(job)),
+          '1',
+        ),
+    ],
+    [
+      'retry where the place is not known',
+      db =>
+        settle(
+          db,
+          batch(300).map(job => ({ ...retried(job), receipt: undefined })),
+          '1',
+        ),
+    ],
+    [
+      'bury where the place is not known',
+      db =>
+        settle(
+          db,
+          batch(350).map(job => ({ ...buried(job), receipt: undefined })),
           '1',
         ),
     ],

@@ -4,7 +4,6 @@ import type { Failure } from '../../src/domain/failure.js'
 import { attemptsOf } from '../../src/ledger/attempt.js'
 import { getDeadLetter } from '../../src/ledger/dead-letter.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
-import { BURY, buryRows } from '../../src/ledger/settle/bury.js'
 import { record } from '../../src/ledger/settle/record.js'
 import { shareFailures } from '../../src/ledger/settle/shared-failure.js'
 import { settle } from '../../src/ledger/settle.js'
@@ -42,11 +41,27 @@ const FAILURES: Failure[] = [
 ]
 
 it('what is alike travels once', () => {
-  const batch = FAILURES.slice(0, 2).map((failure, at) => buried({ id: `${at}`, lease: `${at}` } as never, failure))
-  expect(shareFailures(batch.map(record))).toEqual([
-    record(batch[0] as never),
-    { id: '1', lease: '1', message: 'order 22 was refused', like: '0' },
-  ])
+  const batch = FAILURES.slice(0, 3).map((failure, at) =>
+    buried({ id: `${at}`, lease: `${at}`, receipt: `(0,${at})` } as never, failure),
+  )
+  const rows = batch.map(record)
+  expect(shareFailures(batch, rows)).toEqual({
+    shapes: [
+      expect.objectContaining({ before: 'Error: ', after: FRAMES }),
+      expect.objectContaining({ error_code: 'E_CARD' }),
+    ],
+    likes: '{1,1,2}',
+    messages: ['order 1 was refused', 'order 22 was refused', 'order 3 was refused'],
+    places: '{"(0,0)","(0,1)","(0,2)"}',
+  })
+})
+
+it('and a reason that is its own beside it', () => {
+  const batch = [1, 2].map(at => {
+    const end = buried({ id: `${at}`, lease: `${at}` } as never, FAILURES[0])
+    return { ...end, decision: { ...end.decision, reason: `died ${at}` } }
+  })
+  expect(shareFailures(batch, batch.map(record))).toMatchObject({ likes: '{1,1}', reasons: [undefined, 'died 2'] })
 })
 
 it.each(['memory', 'server'] as const)('and each retry is stored with its own delay and reason (%s)', async kind => {
@@ -80,9 +95,7 @@ it.each(['memory', 'server'] as const)('and is stored as each of them said (%s)'
   )
   const jobs = await take(db, await aSession(db), FAILURES.length)
   const ends = jobs.map((job, at) => buried(job, FAILURES[at]))
-  const [leases, ids] = [ends.map(end => end.lease), ends.map(end => end.id)].map(list => `{${list.join(',')}}`)
-  const params = [JSON.stringify(buryRows(ends)), db.now(), '1', leases ?? '', ids ?? '']
-  expect(await db.query(BURY, params)).toHaveLength(FAILURES.length)
+  expect(await settle(db, ends, '1')).toEqual([])
   for (const [at, job] of jobs.entries()) {
     const { message, stack, code, causes } = FAILURES[at] as Failure
     const stored = { message, causes, stack, errorCode: code }

@@ -8,6 +8,7 @@ import { defineJob, openRedrive } from '../../src/index.js'
 import { openPGlite } from '../../src/ledger/databases/pglite.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
 import { migrate } from '../../src/ledger/migrate.js'
+import { layEmbedded } from '../support/databases.js'
 import { silent } from '../support/runtime.js'
 import { aJob, aSession, take } from '../support/story.js'
 
@@ -18,6 +19,7 @@ it('a job of a process that died is rescued after the next start, however long i
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
 
   // A process that claims a job and is gone: its session was never ended.
+  await layEmbedded(folder)
   const dying = await openPGlite(folder, { schema: 'redrive' })
   await migrate(dying)
   await enqueue(dying, [aJob()], null)

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
-import { freshDatabase, serverUrl } from '../support/databases.js'
+import { freshDatabase, layEmbedded, serverUrl } from '../support/databases.js'
 import { endAll, startProgram } from './program.js'
 
 let folder: string
@@ -71,6 +71,7 @@ describe('on the embedded ledger', () => {
 
   it('stops at once at a second Ctrl-C, and the next start finds what was running', { timeout: 180_000 }, async () => {
     const env = { REDRIVE_DATA: join(folder, 'forced'), REDRIVE_TOKENS: 'me:read:not-to-be-shown' }
+    await layEmbedded(env.REDRIVE_DATA)
     const first = startProgram(['--demo'], env)
     // The first demo job runs into its time limit of 5 s: it is still running when the second summary is printed.
     await first.prints(/\n.*active [1-9].* completed [1-9]/)

@@ -11,12 +11,14 @@ import {
   snooze,
 } from '../../src/index.js'
 import { immediate } from '../../src/policy/backoff.js'
+import { embeddedCopy } from '../support/databases.js'
 import { gate } from '../support/gate.js'
 import { silent } from '../support/runtime.js'
 
 let redrive: Redrive
 beforeAll(async () => {
-  redrive = await openRedrive({ database: ':memory:', env: {}, logger: silent, retry: { backoff: immediate() } })
+  const database = await embeddedCopy()
+  redrive = await openRedrive({ database, env: {}, logger: silent, retry: { backoff: immediate() } })
 })
 afterAll(() => redrive.close())
 
@@ -226,7 +228,7 @@ describe('retryable', () => {
   })
 
   it('with two Redrives open must be told whose ledger it means', async () => {
-    const other = await openRedrive({ database: ':memory:', env: {}, logger: silent })
+    const other = await openRedrive({ database: await embeddedCopy(), env: {}, logger: silent })
     const call = async () => 'fine'
     await expect(async () => retryable(call)()).rejects.toMatchObject({ code: 'AMBIGUOUS_INSTANCE' })
     expect(await retryable(call, { redrive })()).toBe('fine')

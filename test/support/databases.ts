@@ -6,7 +6,7 @@
 //
 // A test that needs a server which is not there is skipped, and the skip says why. Vitest can skip from a test or a
 // `beforeEach`, not from a `beforeAll`: for a ledger that several tests share there is `beforeFirst`.
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
@@ -18,6 +18,7 @@ import { openPg, type PgOptions } from '../../src/ledger/databases/pg.js'
 import { adoptPGlite, openPGlite } from '../../src/ledger/databases/pglite.js'
 import { migrate } from '../../src/ledger/migrate.js'
 import { DEFAULT_SCHEMA } from '../../src/ledger/schema-name.js'
+import { migrationsChecksum } from './embedded-snapshot.js'
 
 export type DatabaseKind = 'memory' | 'disk' | 'server' | 'server-schema'
 
@@ -87,7 +88,7 @@ let refusal: Promise<string | undefined> | undefined
 
 export async function freshDatabase(kind: DatabaseKind, options: FreshOptions = {}): Promise<FreshDatabase> {
   const clock = testClock(options.now ?? null)
-  const fresh = await OPENERS[kind](clock)
+  const fresh = await OPENERS[kind](clock, options.migrated !== false)
   let closing: Promise<void> | undefined
   const close = () => {
     closing ??= fresh.close().finally(() => open.delete(close))
@@ -100,9 +101,13 @@ export async function freshDatabase(kind: DatabaseKind, options: FreshOptions = 
 
 const open = new Set<() => Promise<void>>()
 
+/** What several tests share goes as a whole: it need not be emptied first. */
+let allIsDone = false
+
 afterAll(async () => {
+  allIsDone = true
   const failed = (await Promise.allSettled([...open].map(close => close()))).find(end => end.status === 'rejected')
-  await (await inMemory)?.close()
+  for (const copy of copies) await copy.close()
   const database = await filesDatabase
   if (database !== undefined) await dropDatabase(database)
   if (failed?.status === 'rejected') throw failed.reason
@@ -120,36 +125,57 @@ function testClock(now: string | null): TestClock {
 
 type Opened = Omit<FreshDatabase, 'clock'>
 
-const OPENERS: Readonly<Record<DatabaseKind, (clock: TestClock) => Promise<Opened>>> = {
+const OPENERS: Readonly<Record<DatabaseKind, (clock: TestClock, migrated: boolean) => Promise<Opened>>> = {
   memory: inSharedMemory,
   disk: onDisk,
   server: inDatabaseOfItsOwn,
   'server-schema': inSchemaOfItsOwn,
 }
 
-// Starting an embedded database costs seconds: a test file has one in memory, and each test a schema in it.
+// Making an embedded database costs seconds: each is a copy of one of two that were made for the whole run (see
+// embedded-snapshot.ts), and in memory a test file has one, and each test a schema in it.
 let inMemory: Promise<PGlite> | undefined
 let schemas = 0
 const freshSchema = () => `ledger_${process.pid}_${++schemas}`
 
-async function copyOfSnapshot(): Promise<PGlite> {
-  return PGlite.create({ loadDataDir: new Blob([await readFile(inject('embeddedSnapshot'))]) })
+const copies = new Set<PGlite>()
+
+/** An embedded database of its own, in memory, mostly with the default schema migrated. Closed when the test file is done. */
+export async function embeddedCopy(): Promise<PGlite> {
+  const { dump, checksum } = inject('embeddedSnapshot')
+  const copy = await PGlite.create({ loadDataDir: new Blob([await readFile(dump)]) })
+  copies.add(copy)
+  if (checksum !== (await migrationsChecksum())) await copy.exec(`DROP SCHEMA ${DEFAULT_SCHEMA} CASCADE`)
+  return copy
 }
 
-async function inSharedMemory(clock: TestClock): Promise<Opened> {
-  inMemory ??= copyOfSnapshot()
+/** Makes a folder what an embedded ledger leaves behind after its first start, or before it was migrated. */
+export async function layEmbedded(folder: string, migrated = true): Promise<void> {
+  const snapshot = inject('embeddedSnapshot')
+  const ready = migrated && snapshot.checksum === (await migrationsChecksum())
+  await cp(ready ? snapshot.migrated : snapshot.empty, folder, { recursive: true })
+}
+
+/** The copy comes with the default schema: the first test that wants a migrated one has it. */
+let defaultIsTaken = false
+
+async function inSharedMemory(clock: TestClock, migrated: boolean): Promise<Opened> {
+  inMemory ??= embeddedCopy()
   const pglite = await inMemory
-  const options = { schema: freshSchema(), now: () => clock.now }
+  const schema = migrated && !defaultIsTaken ? DEFAULT_SCHEMA : freshSchema()
+  defaultIsTaken ||= migrated
+  const options = { schema, now: () => clock.now }
   return {
     db: adoptPGlite(pglite, options),
     another: () => adoptPGlite(pglite, options),
-    close: async () => void (await pglite.exec(`DROP SCHEMA IF EXISTS ${options.schema} CASCADE`)),
+    close: async () => void (allIsDone || (await pglite.exec(`DROP SCHEMA IF EXISTS ${schema} CASCADE`))),
   }
 }
 
-async function onDisk(clock: TestClock): Promise<Opened> {
+async function onDisk(clock: TestClock, migrated: boolean): Promise<Opened> {
   const folder = await mkdtemp(join(tmpdir(), 'redrive-test-'))
   const remove = () => rm(folder, { recursive: true, force: true })
+  await layEmbedded(folder, migrated)
   const opened = await openPGlite(folder, { schema: DEFAULT_SCHEMA, now: () => clock.now }).catch(async error => {
     await remove()
     throw error
@@ -174,7 +200,8 @@ async function inSchemaOfItsOwn(clock: TestClock): Promise<Opened> {
   filesDatabase ??= createDatabase()
   const url = await filesDatabase
   const schema = freshSchema()
-  return onServer(url, schema, clock, () => administer(url, `DROP SCHEMA IF EXISTS ${schema} CASCADE`))
+  const remove = async () => allIsDone || (await administer(url, `DROP SCHEMA IF EXISTS ${schema} CASCADE`))
+  return onServer(url, schema, clock, remove)
 }
 
 function onServer(url: string, schema: string, clock: TestClock, remove: () => Promise<unknown>): Opened {

@@ -6,7 +6,7 @@ import { openRedrive, type Redrive, type RedriveOptions } from '../../src/index.
 import type { AuditRecord } from '../../src/ledger/audit.js'
 import { readAudit } from '../../src/ledger/audit.js'
 import type { Database } from '../../src/ledger/database.js'
-import { freshDatabase } from './databases.js'
+import { embeddedCopy, freshDatabase } from './databases.js'
 import { silent } from './runtime.js'
 
 export interface Library {
@@ -34,7 +34,7 @@ afterAll(async () => {
 export async function openLibrary(kind: LibraryKind, options: RedriveOptions = {}): Promise<Library> {
   const fresh = kind === 'server' ? await freshDatabase('server', { migrated: false }) : undefined
   const redrive = await openRedrive({
-    database: fresh?.url ?? ':memory:',
+    database: fresh?.url ?? (await embeddedCopy()),
     env: {},
     logger: silent,
     pollMs: 100,

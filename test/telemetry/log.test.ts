@@ -5,6 +5,7 @@ import { defineJob, openRedrive, PermanentError } from '../../src/index.js'
 import { defaultLogger } from '../../src/telemetry/default-logger.js'
 import type { LogLevel } from '../../src/telemetry/log.js'
 import { manualClock } from '../../src/testing/index.js'
+import { embeddedCopy } from '../support/databases.js'
 
 const NOON = Date.UTC(2026, 0, 31, 12)
 
@@ -63,7 +64,7 @@ it('lines of a job carry its ids and never its payload; a pino of your own is us
 }, async () => {
   const lines: string[] = []
   const logger = pino({ level: 'debug', base: null }, { write: line => void lines.push(line) })
-  const redrive = await openRedrive({ database: ':memory:', env: {}, logger, name: 'p' })
+  const redrive = await openRedrive({ database: await embeddedCopy(), env: {}, logger, name: 'p' })
   const job = defineJob({
     name: 'logs',
     queue: 'q',

@@ -1,5 +1,6 @@
 // Server Postgres through `pg`: a pool of our own from a URL, a pool the user brings, or anything that can
 // query(text, params) on one connection.
+import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { type Clock, systemClock } from '../../domain/clock.js'
 import { RedriveError } from '../../domain/errors.js'
@@ -63,21 +64,35 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>): D
   const query_timeout = (options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS) + SILENCE_MS
   const subscriptions = new Set<Subscription>()
 
+  const run = (client: Pick<pg.Pool, 'query'>, query: pg.QueryConfig) =>
+    client.query({ ...query, query_timeout } as pg.QueryConfig)
   const on = (client: Pick<pg.Pool, 'query'>): Queryable => ({
     now,
     async query<Row>(statement: Statement, params: readonly Param[] = []) {
-      const result = await client
-        .query({ text: render(statement), values: params as Param[], query_timeout } as pg.QueryConfig)
-        .catch(throwClear)
-      return result.rows as Row[]
+      const query = { text: render(statement), values: params as Param[] }
+      return (await run(client, query).catch(throwClear)).rows as Row[]
     },
   })
+  const prepared = preparedNames()
+  const onPool: Queryable = {
+    now,
+    async query<Row>(statement: Statement, params: readonly Param[] = []) {
+      const query = { text: render(statement), values: params as Param[] }
+      const name = statement.hot && prepared.nameOf(query.text)
+      if (!name) return (await run(pool, query).catch(throwClear)).rows as Row[]
+      const answered = run(pool, { ...query, name }).catch((error: Error) => {
+        if (!prepared.wasLost(error)) throw error
+        return run(pool, query)
+      })
+      return (await answered.catch(throwClear)).rows as Row[]
+    },
+  }
 
   return {
     kind: 'server',
     exclusive: false,
     schema: options.schema,
-    ...on(pool),
+    ...onPool,
     async transaction<T>(work: (tx: Transaction) => Promise<T>) {
       const client = await pool.connect().catch(throwClear)
       let broken: Error | undefined
@@ -116,6 +131,32 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>): D
     },
   }
 }
+
+/**
+ * Names of prepared statements, by their text: behind a pooler that hands connections around, another program's statement
+ * must not be taken for ours. Such a pooler may give us a connection that does not have our statement: nothing has run then,
+ * and nothing is prepared any more from there on.
+ */
+function preparedNames() {
+  const names = new Map<string, string>()
+  let isUsable = true
+  return {
+    nameOf(text: string): string | undefined {
+      if (!isUsable) return undefined
+      const name = names.get(text) ?? `redrive_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
+      names.set(text, name)
+      return name
+    },
+    wasLost(error: Error & { code?: string }): boolean {
+      if (error.code !== NO_SUCH_STATEMENT && error.code !== STATEMENT_EXISTS) return false
+      isUsable = false
+      return true
+    },
+  }
+}
+
+const NO_SUCH_STATEMENT = '26000'
+const STATEMENT_EXISTS = '42P05'
 
 /** pg hides the password of a pool's options from being copied with the rest. */
 const connectionOf = (options: pg.PoolConfig): pg.ClientConfig =>

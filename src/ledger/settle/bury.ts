@@ -1,13 +1,13 @@
 // Death: the job's row and its dead letter change places in one statement (invariant 1). A dead letter that was being
-// redriven is the same one again: reopened with the new failure, its notes, payload and history kept.
+// redriven is the same one again: reopened with the new failure, its notes, payload and history kept. What workers bury is
+// in the function `bury` (0014_failed_batches.sql); the text here is for those who bury jobs that nobody ran.
 import type { Failure } from '../../domain/failure.js'
+import type { Lease } from '../../domain/ids.js'
 import type { Settlement } from '../../domain/settlement.js'
-import { sql } from '../database.js'
-import { FENCED } from './complete.js'
-import { addToFailures } from './failures.js'
-import { RECORD_ATTEMPTS, type Recorded, record } from './record.js'
-import { sharedInput, shareFailures } from './shared-failure.js'
-import { addToTally } from './tally.js'
+import { type Database, hot, sql } from '../database.js'
+import { type Recorded, record } from './record.js'
+import { claimsOf, refusedBy } from './refused.js'
+import { paramsOf, shareFailures } from './shared-failure.js'
 
 /** What a dead letter takes from the record of the attempt it died of. */
 export const DIED_OF = 'id, outcome, kind, reason, message, fingerprint, service, http_status'
@@ -37,13 +37,16 @@ export const BURY_MOVED = `
     outcome = excluded.outcome, kind = excluded.kind, reason = excluded.reason, message = excluded.message,
     fingerprint = excluded.fingerprint, service = excluded.service)`
 
-export const BURY = sql`
-  WITH ${sharedInput()}, moved AS (
-    DELETE FROM redrive.job j WHERE ${FENCED} RETURNING j.*
-  ), logged AS (${RECORD_ATTEMPTS}), ${BURY_MOVED},
-  counted AS (${addToTally('moved', { failed: 'true', dead: 'true' })}),
-  caused AS (${addToFailures('logged')})
-  SELECT lease FROM moved`
+const BURY = hot(sql`
+  SELECT redrive.bury($1::timestamptz, $2::bigint, $3::tid[], $4::bigint[], $5::uuid[], $6::integer[], $7::json, $8::json,
+    $9::json) AS refused`)
+
+/** Returns the leases that were refused. */
+export async function bury(db: Database, batch: readonly Settlement[], shard: string): Promise<Set<Lease>> {
+  const { places, likes, shapes, messages, reasons } = paramsOf(shareFailures(batch, batch.map(buryRow)))
+  const { leases, ids } = claimsOf(batch)
+  return refusedBy(db, BURY, [db.now(), shard, places, leases, ids, likes, shapes, messages, reasons])
+}
 
 /** Every dead letter has a failure; the types allow an outcome without one, so the last resort is said in words. */
 const NO_FAILURE: Pick<Failure, 'kind' | 'because' | 'type' | 'fingerprint'> = {
@@ -52,8 +55,6 @@ const NO_FAILURE: Pick<Failure, 'kind' | 'because' | 'type' | 'fingerprint'> = {
   type: 'Buried',
   fingerprint: 'v1:buried',
 }
-
-export const buryRows = (batch: readonly Settlement[]) => shareFailures(batch.map(buryRow))
 
 export function buryRow(settlement: Settlement): Recorded {
   const row = record(settlement)

@@ -1,11 +1,15 @@
 // Cancelled on purpose: into the history, with the reason. A dead letter it came back from is closed with it.
-import { sql } from '../database.js'
+import type { Lease } from '../../domain/ids.js'
+import type { Settlement } from '../../domain/settlement.js'
+import { type Database, sql } from '../database.js'
+import { intoHistory } from '../into-history.js'
+import { listOf } from '../rows.js'
 import { FENCED, KEPT } from './complete.js'
 import { addToFailures } from './failures.js'
-import { RECORD_ATTEMPTS, RECORD_INPUT } from './record.js'
+import { RECORD_ATTEMPTS, RECORD_INPUT, record } from './record.js'
 import { addToTally } from './tally.js'
 
-export const CANCEL = sql`
+const CANCEL = sql`
   WITH input AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS t(${RECORD_INPUT})
   ), moved AS (
@@ -21,3 +25,13 @@ export const CANCEL = sql`
     WHERE d.id = ANY (ARRAY(SELECT id FROM moved WHERE redrives > 0))
   ), counted AS (${addToTally('moved', { cancelled: 'true' })}), caused AS (${addToFailures('logged')})
   SELECT lease FROM moved`
+
+/** Returns the leases that were refused. */
+export async function cancel(db: Database, batch: readonly Settlement[], shard: string): Promise<Set<Lease>> {
+  const leases = batch.map(({ lease }) => lease)
+  const ids = listOf(batch.map(({ id }) => id))
+  const params = [JSON.stringify(batch.map(record)), db.now(), shard, listOf(leases), ids]
+  const written = await intoHistory<{ lease: string | number }>(db, CANCEL, params)
+  const settled = new Set(written.map(({ lease }) => String(lease)))
+  return new Set(leases.filter(lease => !settled.has(lease)))
+}

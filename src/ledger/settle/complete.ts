@@ -2,7 +2,7 @@
 // recovered.
 import type { Lease } from '../../domain/ids.js'
 import type { Settlement } from '../../domain/settlement.js'
-import { type Database, sql } from '../database.js'
+import { type Database, hot, sql } from '../database.js'
 import { intoHistory } from '../into-history.js'
 import { listOf } from '../rows.js'
 
@@ -14,8 +14,8 @@ export const KEPT = `id, created_at, first_claimed_at, claimed_at, session_id, a
 // once, so it names its claim. `$5` are the jobs they are said to belong to.
 export const FENCED = `j.id = ANY ($5::uuid[]) AND j.lease = ANY ($4::bigint[]) AND j.state = 'active'`
 
-const COMPLETE = sql`
-  SELECT redrive.complete($1::timestamptz, $2::bigint, $3::tid[], $4::bigint[], $5::uuid[], $6::json) AS refused`
+const COMPLETE = hot(sql`
+  SELECT redrive.complete($1::timestamptz, $2::bigint, $3::tid[], $4::bigint[], $5::uuid[], $6::json) AS refused`)
 
 /** Returns the leases that were refused. */
 export async function complete(db: Database, batch: readonly Settlement[], shard: string): Promise<Set<Lease>> {

@@ -1,5 +1,6 @@
 // Adds a batch to the counts of what failed, by cause, in the same statement that records the attempts: one row for each
-// cause, queue and job name, however many failed. `$2` is now, `$3` the settling lane's own shard.
+// cause, queue and job name, however many failed. `$2` is now, `$3` the settling lane's own shard. The functions `bury` and
+// `defer` have it in them (0014_failed_batches.sql).
 
 /** Fine for now, coarse later: recovery folds old ones (group-retention.ts). */
 export const BUCKET = `interval '5 minutes'`

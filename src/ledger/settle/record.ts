@@ -38,24 +38,19 @@ export function record({ id, lease, outcome, decision }: Settlement) {
     outcome: outcome.type,
     decision: decision.type,
     reason: cap(decision.reason, LIMITS.reasonChars),
-    ...('delayMs' in decision ? { delay_ms: Math.round(decision.delayMs) } : {}),
-    ...(failure && failureColumns(failure)),
+    delay_ms: 'delayMs' in decision ? Math.round(decision.delayMs) : undefined,
+    kind: failure?.kind,
+    because: text(failure?.because, SHORT_CHARS),
+    error_type: text(failure?.type, SHORT_CHARS),
+    error_code: text(failure?.code, SHORT_CHARS),
+    message: text(failure?.message, LIMITS.messageChars),
+    stack: text(failure?.stack, LIMITS.stackChars),
+    causes: failure && failure.causes.length > 0 ? JSON.stringify(failure.causes) : undefined,
+    http_status: failure?.httpStatus,
+    retry_after_ms: failure?.retryAfterMs === undefined ? undefined : Math.round(failure.retryAfterMs),
+    service: text(failure?.service, LIMITS.nameChars),
+    fingerprint: failure?.fingerprint,
   }
 }
 
-function failureColumns(failure: Failure) {
-  const text = (value: string | undefined, chars: number) => (value === undefined ? undefined : cap(value, chars))
-  return {
-    kind: failure.kind,
-    because: cap(failure.because, SHORT_CHARS),
-    error_type: cap(failure.type, SHORT_CHARS),
-    error_code: text(failure.code, SHORT_CHARS),
-    message: cap(failure.message, LIMITS.messageChars),
-    stack: text(failure.stack, LIMITS.stackChars),
-    causes: failure.causes.length > 0 ? JSON.stringify(failure.causes) : undefined,
-    http_status: failure.httpStatus,
-    retry_after_ms: failure.retryAfterMs === undefined ? undefined : Math.round(failure.retryAfterMs),
-    service: text(failure.service, LIMITS.nameChars),
-    fingerprint: failure.fingerprint,
-  }
-}
+const text = (value: string | undefined, chars: number) => (value === undefined ? undefined : cap(value, chars))

@@ -1,10 +1,36 @@
 // A batch of failures is mostly one cause: the same error from the same place, again and again, with another number in its
-// message. Such a record travels whole once; the others only say who they are, what is their own (message, reason, delay),
-// and the lease of the one that they are like. A stack is the text before the message, the message, and the frames after it.
-import { RECORD_INPUT, type Recorded } from './record.js'
+// message. What such records have in common travels once, as a shape; each one says which shape it is like, and what is its
+// own (message, reason, delay). A stack is the text before the message, the message, and the frames after it.
+import type { Settlement } from '../../domain/settlement.js'
+import { listOf } from '../rows.js'
+import type { Recorded } from './record.js'
+
+/** What the functions `bury` and `defer` take of it, each list in the order of the batch (0014_failed_batches.sql). */
+interface Ends {
+  readonly shapes: readonly object[]
+  /** Counted from one. */
+  readonly likes: string
+  readonly messages: readonly (string | undefined)[]
+  /** Missing where each has the reason of its shape; so are the delays where there are none. */
+  readonly reasons?: readonly (string | undefined)[]
+  readonly delays?: string
+  /** Where the claims said that the jobs lie. */
+  readonly places: string
+}
+
+/** The same, as parameters. */
+export const paramsOf = ({ places, likes, shapes, messages, reasons }: Ends) => ({
+  places,
+  likes,
+  shapes: JSON.stringify(shapes),
+  messages: JSON.stringify(messages),
+  reasons: reasons ? JSON.stringify(reasons) : null,
+})
 
 interface Shape {
+  readonly nth: number
   readonly first: Recorded
+  readonly more: object | undefined
   /** Around the message; a stack that does not show it is all `after`. */
   readonly before: string | undefined
   readonly after: string | undefined
@@ -13,32 +39,56 @@ interface Shape {
 /** A cause that looks different each time is compared with no more than these. */
 const MOST_COMPARED = 8
 
-/** `more`: what each row says beyond its record, whether it is like another or not. */
-export function shareFailures(rows: readonly Recorded[], more?: readonly object[]): object[] {
+/** `more`: what each says beyond its record. */
+export function shareFailures(batch: readonly Settlement[], rows: readonly Recorded[], more?: readonly object[]): Ends {
   const byFingerprint = new Map<string | undefined, Shape[]>()
-  return rows.map((row, index) => {
-    const { id, lease, message, reason, delay_ms, fingerprint } = row
-    const alike = byFingerprint.get(fingerprint) ?? []
-    const shape = alike.find(known => fits(row, known))
-    if (shape) {
-      const { first } = shape
-      const why = reason === first.reason ? undefined : reason
-      return { id, lease, message, reason: why, delay_ms, ...more?.[index], like: first.lease }
-    }
-    if (alike.length < MOST_COMPARED) byFingerprint.set(fingerprint, [...alike, shapeOf(row)])
-    return more ? { ...row, ...more[index] } : row
+  const shapes: object[] = []
+  const like = rows.map((row, index) => {
+    const alike = byFingerprint.get(row.fingerprint)
+    const known = alike?.find(shape => fits(row, more?.[index], shape))
+    if (known) return known
+    const shape = shapeOf(row, more?.[index], shapes.length + 1)
+    shapes.push(asTravels(shape))
+    if (!alike) byFingerprint.set(row.fingerprint, [shape])
+    else if (alike.length < MOST_COMPARED) alike.push(shape)
+    return shape
   })
+  const reasons = rows.map(({ reason }, index) => (reason === like[index]?.first.reason ? undefined : reason))
+  return {
+    shapes,
+    likes: listOf(like.map(({ nth }) => String(nth))),
+    messages: rows.map(({ message }) => message),
+    ...(reasons.some(reason => reason !== undefined) && { reasons }),
+    ...(more && { delays: listOf(rows.map(({ delay_ms }) => (delay_ms === undefined ? 'NULL' : String(delay_ms)))) }),
+    places: listOf(batch.map(({ receipt }) => (receipt === undefined ? 'NULL' : `"${receipt}"`))),
+  }
 }
 
-function shapeOf(first: Recorded): Shape {
+function shapeOf(first: Recorded, more: object | undefined, nth: number): Shape {
   const { stack, message } = first
   const at = stack === undefined || message === undefined ? -1 : stack.indexOf(message)
-  if (stack === undefined || message === undefined || at < 0) return { first, before: undefined, after: stack }
-  return { first, before: stack.slice(0, at), after: stack.slice(at + message.length) }
+  if (stack === undefined || message === undefined || at < 0)
+    return { nth, first, more, before: undefined, after: stack }
+  return { nth, first, more, before: stack.slice(0, at), after: stack.slice(at + message.length) }
 }
 
-const fits = (row: Recorded, { first, before, after }: Shape): boolean =>
-  COMPARED.every(field => row[field] === first[field]) && hasStack(row, before, after)
+const asTravels = ({ first, more, before, after }: Shape): object => {
+  const { id: _, lease: __, message: ___, stack: ____, delay_ms: _____, ...shared } = first
+  return { ...shared, before, after, ...more }
+}
+
+const fits = (row: Recorded, more: object | undefined, { first, more: others, before, after }: Shape): boolean =>
+  isSame(row, first) && isSameMore(more, others) && hasStack(row, before, after)
+
+function isSame(one: Recorded, other: Recorded): boolean {
+  for (const field of COMPARED) if (one[field] !== other[field]) return false
+  return true
+}
+
+function isSameMore(one: object | undefined, other: object | undefined): boolean {
+  for (const key in one) if (one[key as never] !== other?.[key as never]) return false
+  return true
+}
 
 function hasStack({ stack, message }: Recorded, before: string | undefined, after: string | undefined): boolean {
   if (before === undefined || after === undefined || stack === undefined || message === undefined) {
@@ -52,6 +102,7 @@ function hasStack({ stack, message }: Recorded, before: string | undefined, afte
   )
 }
 
+/** All but what is each one's own: a new column does not compile until it is named here. */
 const SHARED: Readonly<
   Record<Exclude<keyof Recorded, 'id' | 'lease' | 'message' | 'stack' | 'reason' | 'delay_ms'>, true>
 > = {
@@ -68,28 +119,3 @@ const SHARED: Readonly<
   fingerprint: true,
 }
 const COMPARED = Object.keys(SHARED) as (keyof typeof SHARED)[]
-
-// Whole ones are known by their outcome and not by having no `like`: the planner takes nulls for rare, and would loop.
-/**
- * The CTE `input`, as if each record of `$1` had travelled whole; one that is like no other has. `more`: what each says beyond
- * its record, by column and type.
- */
-export const sharedInput = (more: Readonly<Record<string, string>> = {}): string => `
-  given AS MATERIALIZED (
-    SELECT * FROM json_to_recordset($1::json)
-      AS t(${[RECORD_INPUT, ...Object.entries(more).map(([column, type]) => `${column} ${type}`)].join(', ')}, "like" bigint)
-  ), shape AS MATERIALIZED (
-    SELECT *, CASE WHEN shown > 0 THEN left(stack, shown - 1) END AS before,
-      CASE WHEN shown > 0 THEN substr(stack, shown + char_length(message)) ELSE stack END AS after
-    FROM (
-      SELECT *, CASE WHEN lease IN (SELECT "like" FROM given) THEN strpos(stack, message) END AS shown
-      FROM given WHERE outcome IS NOT NULL OFFSET 0
-    ) whole
-  ), input AS MATERIALIZED (
-    SELECT g.id, g.lease, s.outcome, s.decision, coalesce(g.reason, s.reason) AS reason, s.kind, s.because, s.error_type, s.error_code, g.message,
-      CASE WHEN s.before IS NULL THEN s.after ELSE s.before || g.message || s.after END AS stack, s.causes, s.http_status,
-      s.retry_after_ms, s.service, s.fingerprint, g.delay_ms${Object.keys(more)
-        .map(column => `, g.${column}`)
-        .join('')}
-    FROM given g JOIN shape s ON s.lease = coalesce(g."like", g.lease)
-  )`

@@ -10,6 +10,8 @@ export interface Link {
   readonly members: readonly Link[]
 }
 
+const NONE: readonly Link[] = []
+
 export function chainOf(error: unknown): Link {
   const seen = new Set<unknown>()
   let left: number = LIMITS.causes
@@ -18,8 +20,9 @@ export function chainOf(error: unknown): Link {
     seen.add(error)
     const facts = factsOf(error)
     const cause = follow(causeOf(error))
-    const members = membersOf(error, facts).flatMap(member => follow(member) ?? [])
-    return { facts, members, ...(cause && { cause }) }
+    const found = membersOf(error, facts)
+    const members = found.length > 0 ? found.flatMap(member => follow(member) ?? []) : NONE
+    return cause ? { facts, members, cause } : { facts, members }
   }
 
   function follow(next: unknown): Link | undefined {
@@ -37,22 +40,30 @@ const OTHER_NAMES = ['original', 'originalError', 'driverError', 'innerError', '
 function causeOf(error: unknown): unknown {
   const cause = prop(error, 'cause')
   if (cause !== undefined && cause !== null) return cause
-  // An object that is no error may be an answer's body: what it calls its error is one, whatever its shape.
-  const plain = isObject(error) && !isErrorLike(error)
-  return OTHER_NAMES.map(name => prop(error, name)).find(inner => isErrorLike(inner) || (plain && isPlain(inner)))
+  for (const name of OTHER_NAMES) {
+    const inner = prop(error, name)
+    if (!isObject(inner)) continue
+    // An object that is no error may be an answer's body: what it calls its error is one, whatever its shape.
+    if (isErrorLike(inner) || (isPlain(inner) && isObject(error) && !isErrorLike(error))) return inner
+  }
+  return undefined
 }
 
 const isErrorLike = (value: unknown): boolean => typeof prop(value, 'stack') === 'string'
 const isPlain = (value: unknown): boolean => isObject(value) && typeof value !== 'function'
 
+const NOTHING: readonly unknown[] = []
+
 /** Other libraries keep plain data in `errors` too: beside a real AggregateError, only errors count. */
 function membersOf(error: unknown, facts: Facts): readonly unknown[] {
-  const members = items(error, LIMITS.causes) ?? items(prop(error, 'errors'), LIMITS.causes) ?? []
+  const members = items(error, LIMITS.causes) ?? items(prop(error, 'errors'), LIMITS.causes)
+  if (members === undefined) return NOTHING
   if (facts.type === 'AggregateError') return members
   return members.filter(isErrorLike)
 }
 
 /** Every error of the tree, outermost first. */
 export function flatten(link: Link): readonly Facts[] {
+  if (!link.cause && link.members.length === 0) return [link.facts]
   return [link.facts, ...(link.cause ? flatten(link.cause) : []), ...link.members.flatMap(flatten)]
 }

@@ -18,14 +18,11 @@ export function factsOf(error: unknown): Facts {
   const code = codeOf(error)
   const status = statusOf(error)
   const stack = stackOf(error, whole, message)
-  return {
-    error,
-    type,
-    message,
-    ...(code !== undefined && { code }),
-    ...(status !== undefined && { status }),
-    ...(stack !== undefined && { stack }),
-  }
+  const facts: { -readonly [Field in keyof Facts]: Facts[Field] } = { error, type, message }
+  if (code !== undefined) facts.code = code
+  if (status !== undefined) facts.status = status
+  if (stack !== undefined) facts.stack = stack
+  return facts
 }
 
 /** The name it gives itself; its class if that is only "Error". A minifier's one-letter class names say nothing. */
@@ -71,8 +68,10 @@ function keysOf(error: object): readonly string[] {
   return attempt(() => Object.keys(error)) ?? []
 }
 
+const CODES = ['code', 'Code']
+
 function codeOf(error: unknown): string | undefined {
-  for (const key of ['code', 'Code']) {
+  for (const key of CODES) {
     const code = prop(error, key)
     if (typeof code === 'number' || (typeof code === 'string' && code !== ''))
       return cap(String(code), LIMITS.nameChars)
@@ -81,20 +80,22 @@ function codeOf(error: unknown): string | undefined {
 }
 
 /** Where the clients in use put the status of the answer. */
-const STATUS_PATHS: readonly (readonly string[])[] = [
-  ['status'],
-  ['statusCode'],
-  ['httpStatus'],
-  ['response', 'status'],
-  ['response', 'statusCode'],
-  ['$metadata', 'httpStatusCode'],
-  ['$response', 'statusCode'],
-  ['output', 'statusCode'],
+const STATUS_PATHS: readonly { readonly name: string; readonly inside?: string }[] = [
+  { name: 'status' },
+  { name: 'statusCode' },
+  { name: 'httpStatus' },
+  { name: 'response', inside: 'status' },
+  { name: 'response', inside: 'statusCode' },
+  { name: '$metadata', inside: 'httpStatusCode' },
+  { name: '$response', inside: 'statusCode' },
+  { name: 'output', inside: 'statusCode' },
 ]
 
 function statusOf(error: unknown): number | undefined {
-  for (const path of STATUS_PATHS) {
-    const status = asStatus(path.reduce(prop, error))
+  for (const { name, inside } of STATUS_PATHS) {
+    const found = prop(error, name)
+    if (found === undefined) continue
+    const status = asStatus(inside === undefined ? found : prop(found, inside))
     if (status !== undefined) return status
   }
   return undefined

@@ -73,13 +73,26 @@ export interface Said {
   readonly phrase: string
 }
 
+/** By how a phrase begins, with its place in the order above: a text is gone through once, and not once for each phrase. */
+const BY_START = new Map<number, readonly (Said & { readonly place: number })[]>()
+
+const startAt = (text: string, at: number): number => text.charCodeAt(at) * 65_536 + text.charCodeAt(at + 1)
+
+for (const [place, said] of PHRASES.flatMap(([kind, all]) => all.map(phrase => ({ kind, phrase }))).entries()) {
+  const start = startAt(said.phrase, 0)
+  BY_START.set(start, [...(BY_START.get(start) ?? []), { ...said, place }])
+}
+
 export function phraseIn(message: string): Said | undefined {
   const lower = message.toLowerCase()
-  for (const [kind, phrases] of PHRASES) {
-    const phrase = phrases.find(phrase => says(lower, phrase))
-    if (phrase !== undefined) return { kind, phrase }
+  let first: (Said & { readonly place: number }) | undefined
+  for (let at = 0; at < lower.length; at++) {
+    for (const known of BY_START.get(startAt(lower, at)) ?? []) {
+      if (first && first.place <= known.place) break
+      if (standsAt(lower, known.phrase, at)) first = known
+    }
   }
-  return undefined
+  return first && { kind: first.kind, phrase: first.phrase }
 }
 
 export function saysRateLimited(message: string): boolean {
@@ -87,12 +100,15 @@ export function saysRateLimited(message: string): boolean {
   return RATE_LIMITED[1].some(phrase => says(lower, phrase))
 }
 
-/** Whole words only: "busybox" is not busy. */
 function says(lower: string, phrase: string): boolean {
   for (let at = lower.indexOf(phrase); at >= 0; at = lower.indexOf(phrase, at + 1)) {
-    if (!isWord(lower[at - 1]) && !isWord(lower[at + phrase.length])) return true
+    if (standsAt(lower, phrase, at)) return true
   }
   return false
 }
+
+/** Whole words only: "busybox" is not busy. */
+const standsAt = (lower: string, phrase: string, at: number): boolean =>
+  lower.startsWith(phrase, at) && !isWord(lower[at - 1]) && !isWord(lower[at + phrase.length])
 
 const isWord = (char: string | undefined): boolean => char !== undefined && /[a-z0-9_]/.test(char)

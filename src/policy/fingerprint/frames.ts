@@ -14,17 +14,33 @@ const BUILD_HASH = /[-.](?=[A-Za-z0-9_]*\d)[A-Za-z0-9_]{6,32}(?=\.)/g
 
 /** The same few places fail again and again, and in a storm thousands of times a second. */
 const KNOWN = 200
-const known = new Map<string, readonly string[]>()
+const known = new Map<string, Place>()
 
-export function topFrames(stack: string, message: string): readonly string[] {
+/** Where failures came from, and the fingerprints that were made of it, by what else went into them. */
+export interface Place {
+  readonly frames: readonly string[]
+  readonly fingerprints: Map<string, string>
+}
+
+let latest: { readonly lines: string; readonly place: Place } | undefined
+
+export function placeOf(stack: string, message: string): Place {
   const lines = afterMessage(stack, message)
-  const before = known.get(lines)
-  if (before) return before
-  const frames = framesOf(lines)
-  const [oldest] = known.keys()
-  if (known.size >= KNOWN && oldest !== undefined) known.delete(oldest)
-  known.set(lines, frames)
-  return frames
+  // Mostly the one that failed just before: comparing is cheaper than hashing.
+  if (latest?.lines === lines) return latest.place
+  const place = known.get(lines) ?? remember(known, KNOWN, lines, { frames: framesOf(lines), fingerprints: new Map() })
+  latest = { lines, place }
+  return place
+}
+
+export const topFrames = (stack: string, message: string): readonly string[] => placeOf(stack, message).frames
+
+/** Adds one and forgets the oldest, so that there are never more than `most`. */
+export function remember<Value>(all: Map<string, Value>, most: number, key: string, value: Value): Value {
+  const [oldest] = all.keys()
+  if (all.size >= most && oldest !== undefined) all.delete(oldest)
+  all.set(key, value)
+  return value
 }
 
 function framesOf(lines: string): readonly string[] {
@@ -41,12 +57,12 @@ function afterMessage(stack: string, message: string): string {
   return start < 0 ? stack : stack.slice(start + message.length)
 }
 
-interface Place {
+interface Frame {
   readonly fn: string
   readonly file: string
 }
 
-function parse(line: string): readonly Place[] {
+function parse(line: string): readonly Frame[] {
   const trimmed = line.trim()
   if (!trimmed.startsWith('at ') || trimmed.length > LONGEST_LINE) return []
   const rest = trimmed.slice(3).replace(/^async /, '')

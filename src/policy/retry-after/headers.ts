@@ -7,6 +7,8 @@ const LONGEST_VALUE = 200
 
 export type Headers = ReadonlyMap<string, string>
 
+const NONE: Headers = new Map()
+
 /** All headers found on the error, names in lower case. The bag nearest to the error wins. */
 export function headersOf(error: unknown): Headers {
   const bags = [
@@ -15,6 +17,7 @@ export function headersOf(error: unknown): Headers {
     prop(prop(error, '$response'), 'headers'),
     prop(error, 'responseHeaders'),
   ]
+  if (!bags.some(isObject)) return NONE
   const found = new Map<string, string>()
   for (const bag of bags) {
     for (const [name, value] of pairs(bag)) {

@@ -28,7 +28,9 @@ export class Child {
 
   constructor(config: ChildConfig, onTold: (told: Told) => void) {
     this.name = config.name
-    this.#process = spawn(process.execPath, ['--import', 'tsx', WORKER, JSON.stringify(config)], {
+    // Compiled quickly, as for tests (vitest.config.ts): one that is killed soon has no use for more.
+    const quickly = ['--liftoff-only', '--import', 'tsx']
+    this.#process = spawn(process.execPath, [...quickly, WORKER, JSON.stringify(config)], {
       cwd: ROOT,
       stdio: ['pipe', 'pipe', 'pipe'],
     })

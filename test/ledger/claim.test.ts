@@ -1,0 +1,76 @@
+// What a claim brings: every job as it was enqueued and as far as it has come, whatever is in it, in the order of the line.
+import { describe, expect, it } from 'vitest'
+import { claim, heldBy } from '../../src/ledger/claim.js'
+import type { Database } from '../../src/ledger/database.js'
+import { enqueue } from '../../src/ledger/enqueue.js'
+import { settle } from '../../src/ledger/settle.js'
+import { beforeFirst, DATABASES } from '../support/databases.js'
+import { aJob, aSession, retried, take } from '../support/story.js'
+
+/** What claims put between jobs and between fields, and what could be taken for an empty field. */
+const ODD = `a\u001eb\u001fc,"d" '' \\ \n null`
+
+describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open }) => {
+  let db: Database
+  beforeFirst(async () => {
+    db = (await open()).db
+  })
+
+  it('brings everything that was said of a job', async () => {
+    const session = await aSession(db)
+    const payloadText = JSON.stringify({ odd: ODD, list: [1, null, '👩‍👩‍👧‍👦'] })
+    const told = { tenant: ODD, user: `${ODD}2`, project: `${ODD}3`, uniqueKey: `${ODD}4`, trace: `${ODD}5` }
+    const job = aJob({ ...told, queue: 'told', service: 'mail, "smtp"', maxAttempts: 7, priority: 9, payloadText })
+    await enqueue(db, [job], null)
+    const [claimed] = await take(db, session, 10, 'told')
+    expect(claimed).toMatchObject({ ...told, id: job.id, queue: 'told', name: 'send', payloadText })
+    expect(claimed).toMatchObject({ service: 'mail, "smtp"', maxAttempts: 7, priority: 9, attempt: 1, suspect: false })
+    expect(claimed?.firstClaimedAt).toBe(claimed?.claimedAt)
+    expect((await heldBy(db, session)).find(({ id }) => id === job.id)).toEqual(claimed)
+  })
+
+  it('leaves out what was not said', async () => {
+    const session = await aSession(db)
+    await enqueue(db, [aJob({ queue: 'plain' })], null)
+    const [claimed] = await take(db, session, 10, 'plain')
+    for (const what of ['tenant', 'user', 'project', 'uniqueKey', 'trace', 'service', 'maxAttempts', 'heldBy']) {
+      expect(claimed).not.toHaveProperty(what)
+    }
+    expect(claimed?.waitingSince).toBe(claimed?.createdAt)
+  })
+
+  it('says how far a job has come', async () => {
+    const session = await aSession(db)
+    await enqueue(db, [aJob({ queue: 'again' })], null)
+    const [first] = await take(db, session, 10, 'again')
+    if (!first) throw new Error('nothing was claimed')
+    await settle(db, [retried(first, 0)], '1')
+    const [second] = await take(db, session, 10, 'again')
+    expect(second).toMatchObject({
+      id: first.id,
+      attempt: 2,
+      snoozes: 0,
+      holds: 0,
+      lost: 0,
+      redrives: 0,
+      suspect: false,
+    })
+    expect(second?.firstClaimedAt).toBe(first.firstClaimedAt)
+    expect(second?.lease).not.toBe(first.lease)
+  })
+
+  it('brings many, small and large, in the order of the line', async () => {
+    const session = await aSession(db)
+    const jobs = Array.from({ length: 230 }, (_, index) =>
+      aJob({ queue: 'many', payloadText: JSON.stringify({ index, fill: 'x'.repeat(index % 20 === 3 ? 20_000 : 10) }) }),
+    )
+    await enqueue(db, jobs, null)
+    const lanes = [{ queue: 'many', name: 'send', limit: 200 }]
+    const claimed = await claim(db, session, lanes, 200)
+    expect(claimed.map(({ id }) => id)).toEqual(jobs.slice(0, 200).map(({ id }) => id))
+    expect(claimed.map(({ payloadText }) => payloadText)).toEqual(jobs.slice(0, 200).map(job => job.payloadText))
+    const rest = await claim(db, session, [...lanes, { queue: 'none', name: 'send', limit: 10 }], 100)
+    expect(rest.map(({ id, queue }) => [id, queue])).toEqual(jobs.slice(200).map(({ id }) => [id, 'many']))
+    expect(await claim(db, session, lanes, 10)).toEqual([])
+  })
+})
