@@ -28,8 +28,7 @@ interface Parcel {
 const BETWEEN_JOBS = '\x1e'
 const BETWEEN_FIELDS = '\x1f'
 
-/** Its place, and what redrive.packed says of it. */
-const PACKED = `concat(j.ctid, E'\\x1f', redrive.packed(j)) AS jobs`
+const PACKED = 'redrive.packed(j.ctid, j) AS jobs'
 
 /** In the order of redrive.packed. Empty: it has none. */
 // biome-ignore format: one line for what belongs together

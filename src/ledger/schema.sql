@@ -1158,13 +1158,13 @@ BEGIN
   RETURN NULL;
 END $function$;
 
-CREATE OR REPLACE FUNCTION redrive.packed(j redrive.job)
+CREATE OR REPLACE FUNCTION redrive.packed(place tid, j redrive.job)
  RETURNS text
  LANGUAGE sql
  STABLE
 AS $function$
   SELECT concat(
-    j.id, E'\x1f', j.lease, E'\x1f', j.line, E'\x1f', j.queue, E'\x1f', j.name, E'\x1f', j.priority, E'\x1f', j.attempt, E'\x1f',
+    place, E'\x1f', j.id, E'\x1f', j.lease, E'\x1f', j.line, E'\x1f', j.queue, E'\x1f', j.name, E'\x1f', j.priority, E'\x1f', j.attempt, E'\x1f',
     "redrive".millis(j.created_at), E'\x1f', "redrive".millis(j.claimed_at), E'\x1f',
     CASE WHEN j.run_at <> j.created_at THEN "redrive".millis(j.run_at) END, E'\x1f', j.max_attempts, E'\x1f', j.service, E'\x1f',
     to_json(j.unique_key), E'\x1f', to_json(j.tenant), E'\x1f', to_json(j.user_id), E'\x1f', to_json(j.project), E'\x1f',
@@ -1189,6 +1189,7 @@ CREATE OR REPLACE FUNCTION redrive.take(at timestamp with time zone, of_session 
  SET enable_bitmapscan TO 'off'
  SET jit TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
+ SET work_mem TO '64MB'
 AS $function$
 DECLARE
   moment timestamptz := coalesce(at, now());
@@ -1206,7 +1207,7 @@ BEGIN
     SET state = 'active', attempt = j.attempt + 1, lease = nextval('"redrive".lease_seq'), session_id = of_session,
         claimed_at = moment, started = false, first_claimed_at = coalesce(j.first_claimed_at, moment)
     WHERE j.ctid = ANY (ARRAY(SELECT place FROM next)) AND j.state = 'waiting'
-    RETURNING "redrive".parcel(j.lease, j.payload) AS parcel, concat(j.ctid, E'\x1f', "redrive".packed(j)) AS job
+    RETURNING "redrive".parcel(j.lease, j.payload) AS parcel, "redrive".packed(j.ctid, j) AS job
   )
   SELECT string_agg(job, E'\x1e') FROM taken GROUP BY parcel;
 END $function$;
@@ -1218,6 +1219,7 @@ CREATE OR REPLACE FUNCTION redrive.take_lanes(at timestamp with time zone, of_se
  SET enable_bitmapscan TO 'off'
  SET jit TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
+ SET work_mem TO '64MB'
 AS $function$
 DECLARE
   moment timestamptz := coalesce(at, now());
@@ -1251,7 +1253,7 @@ BEGIN
     SET state = 'active', attempt = j.attempt + 1, lease = nextval('"redrive".lease_seq'), session_id = of_session,
         claimed_at = moment, started = false, first_claimed_at = coalesce(j.first_claimed_at, moment)
     WHERE j.ctid = ANY (ARRAY(SELECT place FROM next)) AND j.state = 'waiting'
-    RETURNING "redrive".parcel(j.lease, j.payload) AS parcel, concat(j.ctid, E'\x1f', "redrive".packed(j)) AS job
+    RETURNING "redrive".parcel(j.lease, j.payload) AS parcel, "redrive".packed(j.ctid, j) AS job
   )
   SELECT string_agg(job, E'\x1e') FROM taken GROUP BY parcel;
 END $function$;

@@ -2,12 +2,12 @@
 -- job, with a JSON text among them as soon as it had a limit of attempts, a tenant or the like: making and reading that cost
 -- more than claiming did. They stay for workers of the version before.
 
--- What a claim says of a job beside its place, with chr(31) between the fields, in the order that src/ledger/claim.ts reads
+-- What a claim says of a job and its place, with chr(31) between the fields, in the order that src/ledger/claim.ts reads
 -- them. What comes from outside and may hold any character is JSON, which has no control characters. `past`: how far it
 -- has come, if this is not its first attempt.
-CREATE FUNCTION redrive.packed(j redrive.job) RETURNS text LANGUAGE sql STABLE AS $$
+CREATE FUNCTION redrive.packed(place tid, j redrive.job) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT concat(
-    j.id, E'\x1f', j.lease, E'\x1f', j.line, E'\x1f', j.queue, E'\x1f', j.name, E'\x1f', j.priority, E'\x1f', j.attempt, E'\x1f',
+    place, E'\x1f', j.id, E'\x1f', j.lease, E'\x1f', j.line, E'\x1f', j.queue, E'\x1f', j.name, E'\x1f', j.priority, E'\x1f', j.attempt, E'\x1f',
     redrive.millis(j.created_at), E'\x1f', redrive.millis(j.claimed_at), E'\x1f',
     CASE WHEN j.run_at <> j.created_at THEN redrive.millis(j.run_at) END, E'\x1f', j.max_attempts, E'\x1f', j.service, E'\x1f',
     to_json(j.unique_key), E'\x1f', to_json(j.tenant), E'\x1f', to_json(j.user_id), E'\x1f', to_json(j.project), E'\x1f',
@@ -28,7 +28,8 @@ $$;
 -- INVARIANT: a session that has ended or lapsed claims nothing, and a paused queue gives nothing.
 CREATE FUNCTION redrive.take(at timestamptz, of_session bigint, of_queue text, of_name text, most integer, after bigint)
 RETURNS SETOF text LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off SET plan_cache_mode = force_generic_plan
+SET work_mem = '64MB' AS $$
 DECLARE
   moment timestamptz := coalesce(at, now());
 BEGIN
@@ -45,7 +46,7 @@ BEGIN
     SET state = 'active', attempt = j.attempt + 1, lease = nextval('redrive.lease_seq'), session_id = of_session,
         claimed_at = moment, started = false, first_claimed_at = coalesce(j.first_claimed_at, moment)
     WHERE j.ctid = ANY (ARRAY(SELECT place FROM next)) AND j.state = 'waiting'
-    RETURNING redrive.parcel(j.lease, j.payload) AS parcel, concat(j.ctid, E'\x1f', redrive.packed(j)) AS job
+    RETURNING redrive.parcel(j.lease, j.payload) AS parcel, redrive.packed(j.ctid, j) AS job
   )
   SELECT string_agg(job, E'\x1e') FROM taken GROUP BY parcel;
 END $$;
@@ -54,7 +55,8 @@ END $$;
 -- the whole; then lock that many of each. `lanes`: [{ queue, name, limit, after }].
 CREATE FUNCTION redrive.take_lanes(at timestamptz, of_session bigint, lanes json, most integer)
 RETURNS SETOF text LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off SET plan_cache_mode = force_generic_plan
+SET work_mem = '64MB' AS $$
 DECLARE
   moment timestamptz := coalesce(at, now());
 BEGIN
@@ -87,7 +89,7 @@ BEGIN
     SET state = 'active', attempt = j.attempt + 1, lease = nextval('redrive.lease_seq'), session_id = of_session,
         claimed_at = moment, started = false, first_claimed_at = coalesce(j.first_claimed_at, moment)
     WHERE j.ctid = ANY (ARRAY(SELECT place FROM next)) AND j.state = 'waiting'
-    RETURNING redrive.parcel(j.lease, j.payload) AS parcel, concat(j.ctid, E'\x1f', redrive.packed(j)) AS job
+    RETURNING redrive.parcel(j.lease, j.payload) AS parcel, redrive.packed(j.ctid, j) AS job
   )
   SELECT string_agg(job, E'\x1e') FROM taken GROUP BY parcel;
 END $$;
