@@ -12,7 +12,7 @@ const MB = 2 ** 20
 const LIMIT_MS = 1_200_000
 const SETUPS = [
   { key: 'redrive', label: 'redrive' },
-  { key: 'redrive-small', label: 'redrive, --max-semi-space-size=8', nodeFlags: ['--max-semi-space-size=8'] },
+  { key: 'redrive-small', label: 'redrive, --max-semi-space-size=4', nodeFlags: ['--max-semi-space-size=4'] },
 ]
 
 /** @type {import('../harness/rounds.mjs').Question} */
