@@ -33,7 +33,3 @@ export function textProp(value: unknown, key: PropertyKey): string | undefined {
 export function items(value: unknown, limit: number): readonly unknown[] | undefined {
   return attempt(() => (Array.isArray(value) ? value.slice(0, limit) : undefined))
 }
-
-export function isInstance<T>(value: unknown, type: abstract new (...args: never[]) => T): value is T {
-  return attempt(() => value instanceof type) ?? false
-}

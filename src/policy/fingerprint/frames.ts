@@ -33,8 +33,6 @@ export function placeOf(stack: string, message: string): Place {
   return place
 }
 
-export const topFrames = (stack: string, message: string): readonly string[] => placeOf(stack, message).frames
-
 /** Adds one and forgets the oldest, so that there are never more than `most`. */
 export function remember<Value>(all: Map<string, Value>, most: number, key: string, value: Value): Value {
   const [oldest] = all.keys()

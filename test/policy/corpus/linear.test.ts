@@ -8,12 +8,14 @@ import { analyse } from 'scslre'
 import { describe, expect, it } from 'vitest'
 import { LIMITS } from '../../../src/domain/limits.js'
 import { classify } from '../../../src/policy/classify.js'
-import { topFrames } from '../../../src/policy/fingerprint/frames.js'
+import { placeOf } from '../../../src/policy/fingerprint/frames.js'
 import { normalise, withoutInstances } from '../../../src/policy/fingerprint/normalise.js'
 import { fingerprint } from '../../../src/policy/fingerprint.js'
 import { APART } from './grouping/apart.js'
 import { JOIN } from './grouping/join.js'
 import { workOf } from './work.js'
+
+const topFrames = (stack: string, message: string) => placeOf(stack, message).frames
 
 /** What the scanners stumble over: openings without an end, ends without an opening, almost numbers, almost ids. */
 const UNITS =

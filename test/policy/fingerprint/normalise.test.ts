@@ -1,8 +1,10 @@
 // What is replaced, what is kept, and that no message makes it slow.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { topFrames } from '../../../src/policy/fingerprint/frames.js'
+import { placeOf } from '../../../src/policy/fingerprint/frames.js'
 import { normalise, withoutInstances } from '../../../src/policy/fingerprint/normalise.js'
+
+const topFrames = (stack: string, message: string) => placeOf(stack, message).frames
 
 const MESSAGES: [string, string][] = [
   ['user 42 not found', 'user # not found'],
