@@ -41,8 +41,13 @@ type Fields = [
 
 /** Made field by field: spreading would cost more than the rest of a claim on this side. */
 function toJob(text: string, lane?: Lane): ClaimedJob {
-  const fields = text.split(BETWEEN_FIELDS) as Fields
-  const [place, id, lease, line, queue, name, priority, attempt, created, claimed, due, maxAttempts, service] = fields
+  // biome-ignore format: in the lines of Fields
+  const [
+    place, id, lease, line, queue, name, priority, attempt,
+    created, claimed, due, maxAttempts, service,
+    uniqueKey, tenant, user, project, trace, heldBy,
+    past, payload,
+  ] = text.split(BETWEEN_FIELDS) as Fields
   const createdAt = Number(created)
   const claimedAt = Number(claimed)
   const job: { -readonly [Key in keyof ClaimedJob]: ClaimedJob[Key] } = {
@@ -53,7 +58,7 @@ function toJob(text: string, lane?: Lane): ClaimedJob {
     queue: lane ? lane.queue : queue,
     name: lane ? lane.name : name,
     priority: Number(priority),
-    payloadText: fields[20],
+    payloadText: payload,
     attempt: Number(attempt),
     snoozes: 0,
     holds: 0,
@@ -68,13 +73,13 @@ function toJob(text: string, lane?: Lane): ClaimedJob {
   }
   if (maxAttempts) job.maxAttempts = Number(maxAttempts)
   if (service) job.service = service
-  if (fields[13]) job.uniqueKey = JSON.parse(fields[13])
-  if (fields[14]) job.tenant = JSON.parse(fields[14])
-  if (fields[15]) job.user = JSON.parse(fields[15])
-  if (fields[16]) job.project = JSON.parse(fields[16])
-  if (fields[17]) job.trace = JSON.parse(fields[17])
-  if (fields[18]) job.heldBy = JSON.parse(fields[18])
-  if (fields[19]) Object.assign(job, pastOf(fields[19]))
+  if (uniqueKey) job.uniqueKey = JSON.parse(uniqueKey)
+  if (tenant) job.tenant = JSON.parse(tenant)
+  if (user) job.user = JSON.parse(user)
+  if (project) job.project = JSON.parse(project)
+  if (trace) job.trace = JSON.parse(trace)
+  if (heldBy) job.heldBy = JSON.parse(heldBy)
+  if (past) Object.assign(job, pastOf(past))
   return job
 }
 

@@ -45,14 +45,13 @@ it('what is alike travels once', () => {
     buried({ id: `${at}`, lease: `${at}`, receipt: `(0,${at})` } as never, failure),
   )
   const rows = batch.map(record)
-  expect(shareFailures(batch, rows)).toEqual({
+  expect(shareFailures(rows)).toEqual({
     shapes: [
       expect.objectContaining({ before: 'Error: ', after: FRAMES }),
       expect.objectContaining({ error_code: 'E_CARD' }),
     ],
     likes: '{1,1,2}',
     messages: ['order 1 was refused', 'order 22 was refused', 'order 3 was refused'],
-    places: '{"(0,0)","(0,1)","(0,2)"}',
   })
 })
 
@@ -61,7 +60,7 @@ it('and a reason that is its own beside it', () => {
     const end = buried({ id: `${at}`, lease: `${at}` } as never, FAILURES[0])
     return { ...end, decision: { ...end.decision, reason: `died ${at}` } }
   })
-  expect(shareFailures(batch, batch.map(record))).toMatchObject({ likes: '{1,1}', reasons: [undefined, 'died 2'] })
+  expect(shareFailures(batch.map(record))).toMatchObject({ likes: '{1,1}', reasons: [undefined, 'died 2'] })
 })
 
 it.each(['memory', 'server'] as const)('and each retry is stored with its own delay and reason (%s)', async kind => {

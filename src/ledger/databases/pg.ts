@@ -64,35 +64,24 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>): D
   const query_timeout = (options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS) + SILENCE_MS
   const subscriptions = new Set<Subscription>()
 
-  const run = (client: Pick<pg.Pool, 'query'>, query: pg.QueryConfig) =>
-    client.query({ ...query, query_timeout } as pg.QueryConfig)
+  const prepared = preparedNames()
   const on = (client: Pick<pg.Pool, 'query'>): Queryable => ({
     now,
     async query<Row>(statement: Statement, params: readonly Param[] = []) {
-      const query = { text: render(statement), values: params as Param[] }
-      return (await run(client, query).catch(throwClear)).rows as Row[]
-    },
-  })
-  const prepared = preparedNames()
-  const onPool: Queryable = {
-    now,
-    async query<Row>(statement: Statement, params: readonly Param[] = []) {
-      const query = { text: render(statement), values: params as Param[] }
-      const name = statement.hot && prepared.nameOf(query.text)
-      if (!name) return (await run(pool, query).catch(throwClear)).rows as Row[]
-      const answered = run(pool, { ...query, name }).catch((error: Error) => {
-        if (!prepared.wasLost(error)) throw error
-        return run(pool, query)
-      })
+      const query = { text: render(statement), values: params as Param[], query_timeout }
+      const send = (name?: string) => client.query({ ...query, ...(name && { name }) } as pg.QueryConfig)
+      // Not within a transaction, which would not outlive the loss of a statement.
+      const name = statement.hot && client === pool ? prepared.nameOf(query.text) : undefined
+      const answered = send(name).catch(error => (name && prepared.wasLost(error) ? send() : Promise.reject(error)))
       return (await answered.catch(throwClear)).rows as Row[]
     },
-  }
+  })
 
   return {
     kind: 'server',
     exclusive: false,
     schema: options.schema,
-    ...onPool,
+    ...on(pool),
     async transaction<T>(work: (tx: Transaction) => Promise<T>) {
       const client = await pool.connect().catch(throwClear)
       let broken: Error | undefined

@@ -6,7 +6,7 @@ import type { Lease } from '../../domain/ids.js'
 import type { Settlement } from '../../domain/settlement.js'
 import { type Database, hot, sql } from '../database.js'
 import { type Recorded, record } from './record.js'
-import { claimsOf, refusedBy } from './refused.js'
+import { claimsOf, leasesOf, type Refused } from './refused.js'
 import { paramsOf, shareFailures } from './shared-failure.js'
 
 /** What a dead letter takes from the record of the attempt it died of. */
@@ -43,9 +43,10 @@ const BURY = hot(sql`
 
 /** Returns the leases that were refused. */
 export async function bury(db: Database, batch: readonly Settlement[], shard: string): Promise<Set<Lease>> {
-  const { places, likes, shapes, messages, reasons } = paramsOf(shareFailures(batch, batch.map(buryRow)))
-  const { leases, ids } = claimsOf(batch)
-  return refusedBy(db, BURY, [db.now(), shard, places, leases, ids, likes, shapes, messages, reasons])
+  const { likes, shapes, messages, reasons } = paramsOf(shareFailures(batch.map(buryRow)))
+  const { places, leases, ids } = claimsOf(batch)
+  const params = [db.now(), shard, places, leases, ids, likes, shapes, messages, reasons]
+  return leasesOf(await db.query<Refused>(BURY, params))
 }
 
 /** Every dead letter has a failure; the types allow an outcome without one, so the last resort is said in words. */

@@ -4,7 +4,7 @@ import type { Lease } from '../../domain/ids.js'
 import type { Settlement } from '../../domain/settlement.js'
 import { type Database, hot, sql } from '../database.js'
 import { intoHistory } from '../into-history.js'
-import { listOf } from '../rows.js'
+import { claimsOf, leasesOf, type Refused } from './refused.js'
 
 /** Columns that a finished job keeps of a live one. */
 export const KEPT = `id, created_at, first_claimed_at, claimed_at, session_id, attempt, snoozes, holds, interruptions,
@@ -19,16 +19,8 @@ const COMPLETE = hot(sql`
 
 /** Returns the leases that were refused. */
 export async function complete(db: Database, batch: readonly Settlement[], shard: string): Promise<Set<Lease>> {
-  const params = [
-    db.now(),
-    shard,
-    listOf(batch.map(({ receipt }) => (receipt === undefined ? 'NULL' : `"${receipt}"`))),
-    listOf(batch.map(({ lease }) => lease)),
-    listOf(batch.map(({ id }) => id)),
-    resultsOf(batch),
-  ]
-  const refused = await intoHistory<{ refused: string | number }>(db, COMPLETE, params)
-  return new Set(refused.map(row => String(row.refused) as Lease))
+  const { places, leases, ids } = claimsOf(batch)
+  return leasesOf(await intoHistory<Refused>(db, COMPLETE, [db.now(), shard, places, leases, ids, resultsOf(batch)]))
 }
 
 /** Null where nothing was returned: most jobs return nothing. */

@@ -8,7 +8,7 @@ import type { Settlement } from '../../domain/settlement.js'
 import { type Database, hot, sql } from '../database.js'
 import { wakeChannel } from '../wake-channel.js'
 import { record } from './record.js'
-import { claimsOf, refusedBy } from './refused.js'
+import { claimsOf, leasesOf, type Refused } from './refused.js'
 import { paramsOf, shareFailures } from './shared-failure.js'
 
 const DEFER = hot(sql`
@@ -17,12 +17,12 @@ const DEFER = hot(sql`
 
 /** Returns the leases that were refused. */
 export async function defer(db: Database, batch: readonly Settlement[], shard: string): Promise<Set<Lease>> {
-  const ends = shareFailures(batch, batch.map(record), batch.map(whatFollows))
-  const { places, likes, shapes, messages, reasons } = paramsOf(ends)
-  const { leases, ids } = claimsOf(batch)
+  const ends = shareFailures(batch.map(record), batch.map(whatFollows))
+  const { likes, shapes, messages, reasons } = paramsOf(ends)
+  const { places, leases, ids } = claimsOf(batch)
   const channel = wakeChannel(db)
   const params = [db.now(), channel, shard, places, leases, ids, likes, shapes, messages, reasons, ends.delays ?? null]
-  return refusedBy(db, DEFER, params)
+  return leasesOf(await db.query<Refused>(DEFER, params))
 }
 
 type Deferral = Extract<Decision, { type: 'retry' | 'hold' | 'return' }>

@@ -1,7 +1,6 @@
 // A batch of failures is mostly one cause: the same error from the same place, again and again, with another number in its
 // message. What such records have in common travels once, as a shape; each one says which shape it is like, and what is its
 // own (message, reason, delay). A stack is the text before the message, the message, and the frames after it.
-import type { Settlement } from '../../domain/settlement.js'
 import { listOf } from '../rows.js'
 import type { Recorded } from './record.js'
 
@@ -14,13 +13,10 @@ interface Ends {
   /** Missing where each has the reason of its shape; so are the delays where there are none. */
   readonly reasons?: readonly (string | undefined)[]
   readonly delays?: string
-  /** Where the claims said that the jobs lie. */
-  readonly places: string
 }
 
 /** The same, as parameters. */
-export const paramsOf = ({ places, likes, shapes, messages, reasons }: Ends) => ({
-  places,
+export const paramsOf = ({ likes, shapes, messages, reasons }: Ends) => ({
   likes,
   shapes: JSON.stringify(shapes),
   messages: JSON.stringify(messages),
@@ -40,7 +36,7 @@ interface Shape {
 const MOST_COMPARED = 8
 
 /** `more`: what each says beyond its record. */
-export function shareFailures(batch: readonly Settlement[], rows: readonly Recorded[], more?: readonly object[]): Ends {
+export function shareFailures(rows: readonly Recorded[], more?: readonly object[]): Ends {
   const byFingerprint = new Map<string | undefined, Shape[]>()
   const shapes: object[] = []
   const like = rows.map((row, index) => {
@@ -60,7 +56,6 @@ export function shareFailures(batch: readonly Settlement[], rows: readonly Recor
     messages: rows.map(({ message }) => message),
     ...(reasons.some(reason => reason !== undefined) && { reasons }),
     ...(more && { delays: listOf(rows.map(({ delay_ms }) => (delay_ms === undefined ? 'NULL' : String(delay_ms)))) }),
-    places: listOf(batch.map(({ receipt }) => (receipt === undefined ? 'NULL' : `"${receipt}"`))),
   }
 }
 
