@@ -81,10 +81,10 @@ export class Attempt implements Limited {
       const payload = setting.payloadOf(this.job, definition)
       if (isAwaitable(payload))
         payload.then(
-          read => this.#perform(read),
+          read => this.redriveCallsHandler(read),
           error => this.#threw(error),
         )
-      else this.#perform(payload)
+      else this.redriveCallsHandler(payload)
     } catch (error) {
       this.#threw(error)
     }
@@ -94,11 +94,16 @@ export class Attempt implements Limited {
     this.#threw(this.abort.reason)
   }
 
-  // Ended while the payload was read: the right to run is gone.
-  #perform(payload: unknown): void {
+  /** Its name is in every stack of a handler, which is cut there (policy/classify/facts.ts). */
+  redriveCallsHandler(payload: unknown): void {
+    // Ended while the payload was read: the right to run is gone.
     if (this.ended) return
+    const { definition } = this
     try {
-      const value = this.#span ? this.#span.within(() => this.#call(payload)) : this.#call(payload)
+      const context = new Context(this)
+      const value = this.#span
+        ? this.#span.within(() => definition.handler?.(payload, context))
+        : definition.handler?.(payload, context)
       if (isAwaitable(value))
         value.then(
           result => this.#returned(result),
@@ -108,10 +113,6 @@ export class Attempt implements Limited {
     } catch (error) {
       this.#threw(error)
     }
-  }
-
-  #call(payload: unknown): unknown {
-    return this.definition.handler?.(payload, new Context(this))
   }
 
   #returned(value: unknown): void {

@@ -39,6 +39,7 @@ export interface ExecutorOptions {
 export class Executor {
   readonly #options: ExecutorOptions
   readonly #setting: AttemptSetting
+  #ready: Attempt[] = []
 
   constructor(options: ExecutorOptions) {
     const { clock, logFor, saveProgress } = options
@@ -73,7 +74,15 @@ export class Executor {
   #perform({ job, lane, abort }: Running, policy: Policy, ended: (outcome: Outcome) => void): void {
     const { tracing, worker } = this.#options
     const span = tracing?.isActive ? tracing.attempt(job, worker) : undefined
-    new Attempt(this.#setting, { definition: lane.definition, job, policy, abort, span }, ended).start()
+    const attempt = new Attempt(this.#setting, { definition: lane.definition, job, policy, abort, span }, ended)
+    if (this.#ready.push(attempt) === 1) void NOW.then(() => this.#startReady())
+  }
+
+  /** From the bottom of the stack: what lies between there and a handler is captured and printed with each of its errors. */
+  #startReady(): void {
+    const ready = this.#ready
+    this.#ready = []
+    for (const attempt of ready) attempt.start()
   }
 
   /** A job whose last worker died runs only once its start is on record. */
@@ -101,6 +110,8 @@ export class Executor {
     })
   }
 }
+
+const NOW = Promise.resolve()
 
 const PROGRESS = {
   what: 'The progress of a job',

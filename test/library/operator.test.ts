@@ -85,6 +85,27 @@ describe.each(LIBRARIES)('the operator on $name', ({ kind }) => {
     await expect(letters().get('7')).rejects.toMatchObject({ code: 'SETTING_INVALID' })
   })
 
+  it("keeps of a stack what is the handler's, and not how we came to call it", async () => {
+    const { redrive, next } = library
+    const charge = () => {
+      throw new PermanentError('declined:\n    at Attempt.redriveCallsHandler (in the message)')
+    }
+    const handler = async () => charge()
+    const job = defineJob({ name: 'charge', queue: 'stacks', handler })
+    const died = next('job.dead', ({ job }) => job.queue === 'stacks')
+    const { id } = await redrive.enqueue(job, 1)
+    const worker = redrive.work([job])
+    await died
+    await worker.stop()
+    const { stack } = await letters().get(id)
+    expect(stack?.split('\n')).toEqual([
+      'PermanentError: declined:',
+      '    at Attempt.redriveCallsHandler (in the message)',
+      expect.stringMatching(/^ {4}at charge \(.*operator\.test\.ts:\d+:\d+\)$/),
+      expect.stringMatching(/^ {4}at Object\.handler \(.*operator\.test\.ts:\d+:\d+\)$/),
+    ])
+  })
+
   it('sends one back once: a second time it is NOT_PENDING; when its job has ended it is recovered', async () => {
     const id = await oneDead('retry')
     const { redrive, next, audit } = library

@@ -106,13 +106,22 @@ export function asStatus(value: unknown): number | undefined {
   return /^[1-5]\d\d$/.test(text) ? Number(text) : undefined
 }
 
+/** Below this frame (runtime/attempt.ts) everything is how we came to call the handler: the same in every stack. */
+const HANDLER_CALL = '\n    at Attempt.redriveCallsHandler ('
+
 /** A stack begins with the whole message; a huge one would push the frames over the cap. */
 function stackOf(error: unknown, whole: string, message: string): string | undefined {
-  const stack = textProp(error, 'stack')
-  if (stack === undefined) return undefined
+  const all = textProp(error, 'stack')
+  if (all === undefined) return undefined
+  const stack = aboveHandlerCall(all, whole.length)
   if (message === whole) return cap(stack, LIMITS.stackChars)
   const start = whole === '' ? -1 : stack.slice(0, 400).indexOf(whole.slice(0, 100))
   const starts = start >= 0 && stack.startsWith(whole, start)
   const trimmed = starts ? stack.slice(0, start) + message + stack.slice(start + whole.length) : stack
   return cap(trimmed, LIMITS.stackChars)
+}
+
+function aboveHandlerCall(stack: string, from: number): string {
+  const end = stack.indexOf(HANDLER_CALL, from)
+  return end < 0 ? stack : stack.slice(0, end)
 }
