@@ -115,15 +115,15 @@ CREATE TABLE redrive.job (
   cancel_reason       text,
   held_by             text COLLATE "C",
   fingerprint         text COLLATE "C",
-  line                bigint                   NOT NULL DEFAULT ((((10 - priority))::bigint << 56) | seq),
+  line                bigint                   NOT NULL GENERATED ALWAYS AS (((((10 - priority))::bigint << 56) | seq)) STORED,
   trace               text,
   CONSTRAINT job_pkey PRIMARY KEY (id),
-  CONSTRAINT job_counters CHECK (((attempt >= 0) AND (snoozes >= 0) AND (holds >= 0) AND (interruptions >= 0) AND (lost >= 0))),
-  CONSTRAINT job_in_line CHECK ((in_line = (state = ANY (ARRAY['waiting'::redrive.job_state, 'active'::redrive.job_state])))),
-  CONSTRAINT job_is_live CHECK ((state = ANY (ARRAY['scheduled'::redrive.job_state, 'waiting'::redrive.job_state, 'active'::redrive.job_state, 'retrying'::redrive.job_state, 'held'::redrive.job_state]))),
-  CONSTRAINT job_lease_goes_with_state CHECK (((state = 'active'::redrive.job_state) OR ((lease IS NULL) AND (session_id IS NULL)))),
-  CONSTRAINT job_leased_while_active CHECK (((state = 'active'::redrive.job_state) = ((lease IS NOT NULL) AND (session_id IS NOT NULL) AND (claimed_at IS NOT NULL)))),
-  CONSTRAINT job_priority CHECK (((priority >= 0) AND (priority <= 10)))
+  CONSTRAINT job_in_line CHECK (
+CASE
+    WHEN (state = 'active'::redrive.job_state) THEN (in_line AND (lease IS NOT NULL) AND (session_id IS NOT NULL) AND (claimed_at IS NOT NULL))
+    ELSE ((in_line = (state = 'waiting'::redrive.job_state)) AND (lease IS NULL) AND (session_id IS NULL))
+END) NOT VALID,
+  CONSTRAINT job_is_live CHECK (((state <= 'held'::redrive.job_state) AND (priority >= 0) AND (priority <= 10) AND (LEAST(attempt, snoozes, holds, interruptions, (lost)::integer) >= 0))) NOT VALID
 ) WITH (fillfactor=45, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX job_claimable ON redrive.job USING btree (queue, name, line) WHERE in_line;
 CREATE INDEX job_due ON redrive.job USING btree (run_at, seq) WHERE (NOT in_line);
