@@ -165,11 +165,20 @@ export const SKIP = forEachLead(
 
 /** `$12`: at most so many. `$13`: only those that died so many milliseconds ago or earlier; `$14` is now. */
 const frozen = (lead: Lead) => `
-  SELECT id FROM (${inOrder(lead, 'oldest first', `id, died_at, seq, ${EVIDENCE}`)}) letter
+  SELECT id, unique_key FROM (${inOrder(lead, 'oldest first', `id, unique_key, died_at, seq, ${EVIDENCE}`)}) letter
   WHERE ${MATCHES} AND ($13::double precision IS NULL
     OR died_at <= coalesce($14::timestamptz, now()) - $13::double precision * interval '1 millisecond')
   LIMIT $12::integer`
-export const FREEZE = forEachLead(lead => sql`${frozen(lead)}`)
+export const FREEZE = forEachLead(lead => sql`SELECT id FROM (${frozen(lead)}) frozen`)
+/** The same in batches of `$15`, each with places in line: batches that are then written side by side keep their order. */
+export const FREEZE_IN_BATCHES = forEachLead(
+  lead => sql`
+  SELECT string_agg(id::text, ',' ORDER BY n) AS ids, array_agg(place ORDER BY n)::text AS places,
+    count(unique_key) > 0 AS keyed
+  FROM (
+    SELECT id, unique_key, nextval('redrive.job_seq') AS place, row_number() OVER () - 1 AS n FROM (${frozen(lead)}) frozen
+  ) numbered GROUP BY n / $15::integer ORDER BY n / $15::integer`,
+)
 export const PREVIEW = forEachLead(lead => sql`SELECT count(*) AS count FROM (${frozen(lead)}) frozen`)
 
 /** Fewer than this are read in no time, whatever else is asked of them. */

@@ -3,43 +3,47 @@
 // whose job was sent back and then cancelled has ended for good (its redrives are not its recovery attempts).
 import type { JobId } from '../domain/ids.js'
 import { type Queryable, sql } from './database.js'
-import { FREEZE, filterParams, PREVIEW, type Sought, searchOf } from './dead-letter-search.js'
+import { FREEZE, FREEZE_IN_BATCHES, filterParams, PREVIEW, type Sought, searchOf } from './dead-letter-search.js'
 
-// Only a unique key can be taken, so only jobs that have one are asked for a conflict: that is dear. Keys are taken in their own
-// order, so that two who send back letters of the same keys do not wait for each other. Their places in line
-// are given (`$4`), or taken now. What decides is kept from the planner where it would choose by it: how many are asked
-// for (`ARRAY(SELECT …)`), which of them are open (`IS TRUE`), and which of them came back (`IN` as a value is looked up in a hash table; as a condition it may
-// become a loop over all pairs) (pitfall 24). Letters are marked by their id, not by their place: one that was changed while
-// its lock was waited for is in a place that this statement's snapshot does not see.
-const REVIVE = (letters: string, order = '') => `
-  INSERT INTO redrive.job (id, seq, state, queue, name, priority, payload, run_at, created_at, max_attempts, redrives,
-                           unique_key, service, tenant, user_id, project)
-  SELECT id, place, 'waiting', queue, name, job_priority, payload, coalesce($2::timestamptz, now()), job_created_at,
-         max_attempts, redrives + 1, unique_key, service, tenant, user_id, project
-  FROM (
-    SELECT *, coalesce(($4::bigint[])[n], nextval('redrive.job_seq')) AS place
-    FROM (SELECT *, row_number() OVER (ORDER BY died_at, seq) AS n FROM asked) numbered WHERE ${letters}
-  ) letter ${order}`
+const TAKEN = `id, died_at, seq, queue, name, job_priority, payload, job_created_at, max_attempts, redrives, unique_key,
+    service, tenant, user_id, project`
+const ASKED = 'id = ANY (ARRAY(SELECT unnest($1::uuid[])))'
+const OPEN = `status IN ('pending', 'permanently_failed') AND redrives = recovery_attempts`
+const MARK = `status = 'redriving', recovery_attempts = recovery_attempts + 1, redriven_at = coalesce($2::timestamptz, now()),
+        updated_at = coalesce($2::timestamptz, now()), resolved_at = NULL, resolution = NULL`
+const REVIVE = `
+    INSERT INTO redrive.job (id, seq, state, queue, name, priority, payload, run_at, created_at, max_attempts, redrives,
+                             unique_key, service, tenant, user_id, project)
+    SELECT id, place, 'waiting', queue, name, job_priority, payload, coalesce($2::timestamptz, now()), job_created_at,
+           max_attempts, redrives + 1, unique_key, service, tenant, user_id, project
+    FROM asked`
 
+// Only a unique key can be taken. Letters without one are marked and sent back in one go; those with one, if there may be
+// any (`$5`), are locked, asked for a conflict, which is dear, and marked if there is none. Keys are taken in their own
+// order, so that two who send back letters of the same keys do not wait for each other. Places in line are given (`$4`),
+// or taken now. What decides is kept from the planner where it would choose by it: how many are asked for
+// (`ARRAY(SELECT …)`), which of them are open (`IS TRUE`), and which of them came back (`IN` as a value is looked up in a
+// hash table; as a condition it may become a loop over all pairs) (pitfall 24). Letters are marked by their id, not by
+// their place: one that was changed while its lock was waited for is in a place that this statement's snapshot does not see.
 const REDRIVE = sql`
-  WITH asked AS MATERIALIZED (
-    SELECT id, died_at, seq, queue, name, job_priority, payload, job_created_at, max_attempts, redrives,
-      unique_key, service, tenant, user_id, project
-    FROM redrive.dead_letter
-    WHERE id = ANY (ARRAY(SELECT unnest($1::uuid[])))
-      AND (status IN ('pending', 'permanently_failed') AND redrives = recovery_attempts) IS TRUE
-    FOR UPDATE
-  ), revived AS (
-    ${REVIVE('unique_key IS NULL')}
-  ), revived_by_key AS (
-    ${REVIVE('unique_key IS NOT NULL', 'ORDER BY queue, unique_key, n')} ON CONFLICT DO NOTHING RETURNING id
+  WITH keyless AS (
+    UPDATE redrive.dead_letter SET ${MARK} WHERE ${ASKED} AND (${OPEN} AND unique_key IS NULL) IS TRUE RETURNING ${TAKEN}
+  ), keyed AS MATERIALIZED (
+    SELECT ${TAKEN} FROM redrive.dead_letter
+    WHERE $5::boolean AND ${ASKED} AND (${OPEN} AND unique_key IS NOT NULL) IS TRUE FOR UPDATE
+  ), asked AS MATERIALIZED (
+    SELECT *, coalesce(($4::bigint[])[n], nextval('redrive.job_seq')) AS place
+    FROM (
+      SELECT *, row_number() OVER (ORDER BY died_at, seq) AS n
+      FROM (SELECT * FROM keyless UNION ALL SELECT * FROM keyed) open
+    ) numbered
+  ), revived AS (${REVIVE} WHERE unique_key IS NULL
+  ), revived_by_key AS (${REVIVE} WHERE unique_key IS NOT NULL ORDER BY queue, unique_key, n
+    ON CONFLICT DO NOTHING RETURNING id
+  ), marked AS (
+    UPDATE redrive.dead_letter SET ${MARK} WHERE id = ANY (ARRAY(SELECT id FROM revived_by_key))
   ), answer AS MATERIALIZED (
     SELECT id, queue, unique_key IS NULL OR id IN (SELECT id FROM revived_by_key) AS redriven FROM asked
-  ), marked AS (
-    UPDATE redrive.dead_letter
-    SET status = 'redriving', recovery_attempts = recovery_attempts + 1, redriven_at = coalesce($2::timestamptz, now()),
-        updated_at = coalesce($2::timestamptz, now()), resolved_at = NULL, resolution = NULL
-    WHERE id = ANY (ARRAY(SELECT id FROM answer WHERE redriven))
   )
   SELECT id, redriven, queue, (
     SELECT count(pg_notify($3, woken.queue)) FROM (SELECT DISTINCT queue FROM answer WHERE redriven) woken
@@ -55,34 +59,36 @@ export interface RedriveResult {
 
 /** Ids that are not open dead letters are in neither list. */
 export async function redrive(db: Queryable, ids: readonly JobId[], channel: string | null): Promise<RedriveResult> {
-  const { redriven, conflicts } = await redriveMany(db, ids, channel)
+  const { redriven, conflicts } = await redriveMany(db, batchOf(ids), channel)
   return { redriven, conflicts }
 }
 
-/** The same, and which queues have work now. `places`: in line, one for each, from `placesInLine`. */
+/** Letters to send back in one statement. */
+export interface RedriveBatch {
+  /** With commas between them. */
+  readonly ids: string
+  /** In line, one for each; null: the next ones there are. */
+  readonly places: string | null
+  /** False: none of them has a unique key. */
+  readonly keyed: boolean
+}
+
+export const batchOf = (ids: readonly JobId[]): RedriveBatch => ({ ids: ids.join(','), places: null, keyed: true })
+
+/** The same, and which queues have work now. */
 export async function redriveMany(
   db: Queryable,
-  ids: readonly JobId[],
+  { ids, places, keyed }: RedriveBatch,
   channel: string | null,
-  places: string | null = null,
 ): Promise<RedriveResult & { readonly queues: ReadonlySet<string> }> {
   type Row = { id: JobId; redriven: boolean; queue: string }
-  const rows = await db.query<Row>(REDRIVE, [`{${ids.join(',')}}`, db.now(), channel, places])
+  const rows = await db.query<Row>(REDRIVE, [`{${ids}}`, db.now(), channel, places, keyed])
   const redriven = rows.filter(row => row.redriven)
   return {
     redriven: redriven.map(row => row.id),
     conflicts: rows.filter(row => !row.redriven).map(row => row.id),
     queues: new Set(redriven.map(row => row.queue)),
   }
-}
-
-const PLACES = sql`
-  SELECT array_agg(nextval('redrive.job_seq'))::text AS places FROM generate_series(0, $1::integer - 1) n
-  GROUP BY n / $2::integer ORDER BY n / $2::integer`
-
-/** Places in line for so many, batch by batch: batches that are then written side by side keep their order. */
-export async function placesInLine(db: Queryable, count: number, batch: number): Promise<string[]> {
-  return (await db.query<{ places: string }>(PLACES, [count, batch])).map(row => row.places)
 }
 
 type Frozen = Sought & { readonly diedBeforeMs?: number }
@@ -96,6 +102,17 @@ export async function freeze(db: Queryable, filter: Frozen, limit: number): Prom
   const { lead } = await searchOf(db, filter)
   const rows = await db.query<{ id: JobId }>(FREEZE[lead], frozenParams(db, filter, limit))
   return rows.map(row => row.id)
+}
+
+/** The same, ready to be sent back in batches of `size`. */
+export async function freezeInBatches(
+  db: Queryable,
+  filter: Frozen,
+  limit: number,
+  size: number,
+): Promise<RedriveBatch[]> {
+  const { lead } = await searchOf(db, filter)
+  return db.query<RedriveBatch>(FREEZE_IN_BATCHES[lead], [...frozenParams(db, filter, limit), size])
 }
 
 /** How many that would be. */

@@ -4,7 +4,7 @@
 import type { JobId } from '../domain/ids.js'
 import type { ReadyRule, TriageLetter } from '../domain/triage.js'
 import { type Database, sql } from './database.js'
-import { redriveMany } from './redrive.js'
+import { batchOf, redriveMany } from './redrive.js'
 import { listOf } from './rows.js'
 import { wakeChannel } from './wake-channel.js'
 
@@ -58,7 +58,7 @@ export function actOn(db: Database, rule: ReadyRule, letters: readonly TriageLet
     ])
     const ids = rows.map(({ id }) => id)
     if (action.type !== 'retry' || ids.length === 0) return { ids, conflicts: [], queues: new Set<string>() }
-    const { conflicts, queues } = await redriveMany(tx, ids, wakeChannel(db))
+    const { conflicts, queues } = await redriveMany(tx, batchOf(ids), wakeChannel(db))
     return { ids, conflicts, queues }
   })
 }

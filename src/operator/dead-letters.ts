@@ -27,7 +27,7 @@ import {
 import { type DeadLetterCount, deadLetterCounts } from '../ledger/dead-letter-count.js'
 import type { DeadLetterFilter, Sought } from '../ledger/dead-letter-search.js'
 import { membersOf } from '../ledger/group-members.js'
-import { freeze, placesInLine, preview, type RedriveResult, redrive, redriveMany } from '../ledger/redrive.js'
+import { batchOf, freezeInBatches, preview, type RedriveResult, redrive, redriveMany } from '../ledger/redrive.js'
 import { wakeChannel } from '../ledger/wake-channel.js'
 import { type Acting, actorOf, type Desk, jobId, notFound, pageLimit } from './context.js'
 
@@ -101,7 +101,7 @@ export function deadLetters(desk: Desk) {
       if (ids.length > MOST_BY_ID) throw invalid('The number of ids', ids.length, `at most ${MOST_BY_ID}`)
       const asked = [...new Set(ids.map(jobId))]
       const { redriven, conflicts, queues } = await db.transaction(async tx => {
-        const result = await redriveMany(tx, asked, channel)
+        const result = await redriveMany(tx, batchOf(asked), channel)
         const after = { redriven: [...result.redriven], conflicts: [...result.conflicts] }
         if (result.redriven.length > 0) {
           await writeAudit(tx, { ...entry('retry many', `${asked.length} by their ids`, acting), after })
@@ -116,14 +116,12 @@ export function deadLetters(desk: Desk) {
     /** Sends back all open ones that match now. What dies later does not join (pitfall 7); conflicts are reported. */
     async retryMany(selection: Selection, acting: Acting = {}): Promise<RedriveResult> {
       const sought = await soughtBy(db, { status: 'pending', ...selectionFilter(selection) })
-      const ids = await freeze(db, sought, MOST_AT_ONCE)
-      const places = await placesInLine(db, ids.length, BATCH)
+      const batches = await freezeInBatches(db, sought, MOST_AT_ONCE, BATCH)
       const redriven: JobId[] = []
       const conflicts: JobId[] = []
-      await inLanes(places.length, async batch => {
+      await inLanes(batches, async batch => {
         const done = await db.transaction(async tx => {
-          const part = ids.slice(batch * BATCH, (batch + 1) * BATCH)
-          const result = await redriveMany(tx, part, channel, places[batch])
+          const result = await redriveMany(tx, batch, channel)
           const after = { redriven: result.redriven.length, conflicts: result.conflicts.length }
           await writeAudit(tx, { ...entry('retry many', JSON.stringify(selection).slice(0, 500), acting), after })
           return result
@@ -199,13 +197,13 @@ export function deadLetters(desk: Desk) {
   }
 }
 
-/** `work` for 0 … count - 1, some side by side. After a failure nothing more begins, and what has begun ends first. */
-async function inLanes(count: number, work: (index: number) => Promise<void>): Promise<void> {
-  let next = 0
+/** `work` for each, some side by side. After a failure nothing more begins, and what has begun ends first. */
+async function inLanes<Part>(parts: readonly Part[], work: (part: Part) => Promise<void>): Promise<void> {
+  const left = [...parts]
   const lane = async () => {
-    while (next < count) {
-      await work(next++).catch(error => {
-        next = count
+    for (let part = left.shift(); part !== undefined; part = left.shift()) {
+      await work(part).catch(error => {
+        left.length = 0
         throw error
       })
     }
