@@ -49,6 +49,7 @@ export class Attempt implements Limited {
   readonly definition: AnyJobDefinition
   readonly #span: AttemptSpan | undefined
   readonly #done: (outcome: Outcome) => void
+  #payload: unknown
   ended = false
   timer: Timer | undefined
 
@@ -71,6 +72,11 @@ export class Attempt implements Limited {
   }
 
   start(): void {
+    if (this.begin()) this.redriveCallsHandler()
+  }
+
+  /** Reads the payload. True: the handler can be called now; else it is called when the payload is there, if ever. */
+  begin(): boolean {
     const { definition, setting } = this
     setting.deadlines.start(this)
     this.abort.onAbort(this)
@@ -79,15 +85,21 @@ export class Attempt implements Limited {
         throw new RedriveError('HANDLER_MISSING', `Job ${definition.name} has no handler here`)
       }
       const payload = setting.payloadOf(this.job, definition)
-      if (isAwaitable(payload))
-        payload.then(
-          read => this.redriveCallsHandler(read),
-          error => this.#threw(error),
-        )
-      else this.redriveCallsHandler(payload)
+      if (!isAwaitable(payload)) {
+        this.#payload = payload
+        return true
+      }
+      payload.then(
+        read => {
+          this.#payload = read
+          this.redriveCallsHandler()
+        },
+        error => this.#threw(error),
+      )
     } catch (error) {
       this.#threw(error)
     }
+    return false
   }
 
   aborted(): void {
@@ -95,10 +107,12 @@ export class Attempt implements Limited {
   }
 
   /** Its name is in every stack of a handler, which is cut there (policy/classify/facts.ts). */
-  redriveCallsHandler(payload: unknown): void {
+  redriveCallsHandler(): void {
     // Ended while the payload was read: the right to run is gone.
     if (this.ended) return
     const { definition } = this
+    const payload = this.#payload
+    this.#payload = undefined
     try {
       const context = new Context(this)
       const value = this.#span

@@ -75,14 +75,14 @@ export class Executor {
     const { tracing, worker } = this.#options
     const span = tracing?.isActive ? tracing.attempt(job, worker) : undefined
     const attempt = new Attempt(this.#setting, { definition: lane.definition, job, policy, abort, span }, ended)
-    if (this.#ready.push(attempt) === 1) void NOW.then(() => this.#startReady())
+    if (this.#ready.push(attempt) === 1) void NOW.then(this.#startReady)
   }
 
   /** From the bottom of the stack: what lies between there and a handler is captured and printed with each of its errors. */
-  #startReady(): void {
+  readonly #startReady = (): void => {
     const ready = this.#ready
     this.#ready = []
-    for (const attempt of ready) attempt.start()
+    for (const attempt of ready) if (attempt.begin()) attempt.redriveCallsHandler()
   }
 
   /** A job whose last worker died runs only once its start is on record. */
