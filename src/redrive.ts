@@ -128,7 +128,8 @@ export class Redrive {
   readonly #mirrors: Role | undefined
   readonly #healthWatch: Loop | undefined
   readonly #groups: GroupWatch
-  readonly #workers = new Set<Worker>()
+  /** With what each works on. */
+  readonly #workers = new Map<Worker, readonly AnyJobDefinition[]>()
   #closing: Promise<void> | undefined
 
   /** Use `openRedrive`. */
@@ -197,13 +198,19 @@ export class Redrive {
 
   /**
    * Puts one job in line by its name, for whoever has no definition of it: queue, service and attempts are what its workers
-   * last announced. Its payload is checked when it runs.
+   * last announced. Its payload is checked by the schema that a worker of this process has for it; else when it runs.
    */
   async enqueueNamed(name: string, payload: unknown, options: NamedEnqueueOptions = {}): Promise<Enqueued> {
     this.#checkOpen()
     const { queue, ...rest } = options
-    const definition = await namedDefinition(this.#runtime.db, name, queue)
-    return this.enqueue(definition, payload, rest)
+    const announced = await namedDefinition(this.#runtime.db, name, queue)
+    const schema = this.#schemaOf(announced)
+    return this.enqueue(schema ? { ...announced, schema } : announced, payload, rest)
+  }
+
+  #schemaOf(job: { readonly queue: string; readonly name: string }): AnyJobDefinition['schema'] {
+    const worked = [...this.#workers.values()].flat()
+    return worked.find(({ queue, name }) => queue === job.queue && name === job.name)?.schema
   }
 
   /** Puts many jobs in line, all or none. */
@@ -273,7 +280,7 @@ export class Redrive {
       leaseMs,
       pollMs,
     })
-    this.#workers.add(worker)
+    this.#workers.set(worker, handled)
     this.maintain()
     return worker
   }
@@ -357,7 +364,7 @@ export class Redrive {
 
   async #close(options: { graceMs?: number }): Promise<void> {
     openInstances.delete(this)
-    await Promise.all([...this.#workers].map(worker => worker.stop(options)))
+    await Promise.all([...this.#workers.keys()].map(worker => worker.stop(options)))
     await Promise.all([
       this.#healthWatch?.stop(),
       this.#pulse.stop(),

@@ -3,8 +3,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { type Backend, createHttp } from '../../src/http/index.js'
 import { REDACTED } from '../../src/policy/redact.js'
+import { defineJob } from '../../src/runtime/definition.js'
 import { type Answer, type Ask, aDeadLetter, askOf, type Desk, openDesk, SECRETS, TOKENS } from './support/desk.js'
 
 let desk: Desk
@@ -414,6 +416,19 @@ it('jobs: enqueued by name, listed by state, queue, name and tenant, cancelled, 
   expect(await list('queue=post&state=cancelled')).toEqual([body.id])
   const dead = await aDeadLetter(desk, 'lazarus')
   expect(await desk.ask(`POST /jobs/${dead}/retry`)).toMatchObject({ status: 200, body: { status: 'redriving' } })
+})
+
+it('a payload that does not fit the schema of a job that is worked on here is refused, and nothing is kept', async () => {
+  const schema = z.object({ source: z.string() })
+  const worker = desk.redrive.work([defineJob({ name: 'shrink', queue: 'pictures', schema, handler: async () => {} })])
+  const asked = (payload: unknown) => desk.ask('POST /jobs', { body: { name: 'shrink', queue: 'pictures', payload } })
+  const refused = await asked({ source: 5 })
+  expect(refused).toMatchObject({ status: 400, body: { code: 'PAYLOAD_INVALID' } })
+  expect(refused.body.detail).toContain('source')
+  const { body } = await asked({ source: 'a.png' })
+  const { items } = (await desk.ask('GET /jobs?queue=pictures')).body
+  expect(items.map(({ id }: { id: string }) => id)).toEqual([body.id])
+  await worker.stop()
 })
 
 it('services: isolated and released', async () => {
