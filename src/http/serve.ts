@@ -22,6 +22,7 @@ const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 30_000
 /** Whoever has not been answered by then never will be. */
 const CLOSE_LIMIT_MS = 10_000
+const SWEEP_MS = 20
 
 export async function serve(http: Http, { port = 3_000, host = '127.0.0.1' }: ServeOptions = {}): Promise<Served> {
   const server = createServer(
@@ -41,12 +42,18 @@ export async function serve(http: Http, { port = 3_000, host = '127.0.0.1' }: Se
     close: () =>
       new Promise(resolve => {
         const limit = systemClock.timer(CLOSE_LIMIT_MS, () => server.closeAllConnections())
+        // Again and again: a connection whose last request has just been answered would be kept for the next one.
+        const sweep = () => {
+          server.closeIdleConnections()
+          sweeping = systemClock.timer(SWEEP_MS, sweep)
+        }
+        let sweeping = systemClock.timer(0, sweep)
         server.close(() => {
           limit.cancel()
+          sweeping.cancel()
           resolve()
         })
         http.close()
-        server.closeIdleConnections()
       }),
   }
 }
