@@ -103,7 +103,8 @@ function refusal(response: Response, text: string, url: string): CliError {
   } catch {}
   const { code, detail, issues, requestId } = problem
   if (typeof code !== 'string' || typeof detail !== 'string') return strange(response, url)
-  const fields = (Array.isArray(issues) ? issues : []).map(({ field, message }) => `${field} ${message}`).join('; ')
+  const untold = (Array.isArray(issues) ? issues : []).filter(({ message }) => !detail.includes(message))
+  const fields = untold.map(({ field, message }) => `${field} ${message}`).join('; ')
   const id = response.status >= 500 && requestId !== undefined ? ` (request ${requestId})` : ''
   return new CliError(`${detail}${fields && `: ${fields}`}${id}`, {
     exit: exitOfStatus(response.status),

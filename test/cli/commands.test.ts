@@ -1,5 +1,7 @@
 // Every command against a real server, as an operator goes through them: what is printed where, and with which exit code.
 import { beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { defineJob } from '../../src/index.js'
 import { aDeadLetter, SECRETS } from '../http/support/desk.js'
 import { LIBRARIES } from '../support/library.js'
 import { openTerminal, type Terminal } from './support/cli.js'
@@ -22,6 +24,16 @@ describe.each(LIBRARIES)('$name', { timeout: 60_000 }, ({ kind }) => {
   }
   // biome-ignore lint/suspicious/noExplicitAny: whatever was printed is looked at
   const json = async (...args: string[]): Promise<any> => JSON.parse(await done(...args, '-o', 'json'))
+
+  it('a payload that does not fit is refused with what is wrong with it, said once', async () => {
+    const schema = z.object({ source: z.string('must be text') })
+    const handler = async () => {}
+    const worker = terminal.redrive.work([defineJob({ name: 'shrink', queue: 'cli-schema', schema, handler })])
+    const { code, out, err } = await terminal.run(['enqueue', 'shrink', '{"source":5}', '--queue', 'cli-schema'])
+    await worker.stop()
+    const told = 'The payload of job shrink does not fit its schema: source: must be text [PAYLOAD_INVALID]'
+    expect({ code, out, err }).toEqual({ code: 2, out: '', err: `redrive: ${told}\n` })
+  })
 
   it('a job is put in line, found, and cancelled', async () => {
     const queue = 'orders'
