@@ -103,7 +103,9 @@ function refusal(response: Response, text: string, url: string): CliError {
   } catch {}
   const { code, detail, issues, requestId } = problem
   if (typeof code !== 'string' || typeof detail !== 'string') return strange(response, url)
-  const untold = (Array.isArray(issues) ? issues : []).filter(({ message }) => !detail.includes(message))
+  const untold = (Array.isArray(issues) ? issues : []).filter(
+    ({ field, message }) => !detail.includes(field === '' ? message : `${field}: ${message}`),
+  )
   const fields = untold.map(({ field, message }) => `${field} ${message}`).join('; ')
   const id = response.status >= 500 && requestId !== undefined ? ` (request ${requestId})` : ''
   return new CliError(`${detail}${fields && `: ${fields}`}${id}`, {

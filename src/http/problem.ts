@@ -101,12 +101,7 @@ export function problemOf(error: RedriveError): Problem {
     code,
     detail: message,
     ...Object.fromEntries(Object.entries(details).filter(([name]) => !RESERVED.has(name))),
-    ...(Array.isArray(details.issues) && { issues: details.issues.map(asIssue) }),
   }
 }
-
-/** Calls name the field that each is about; what does not fit the schema of a job is in its payload. */
-const asIssue = (issue: unknown) =>
-  typeof issue === 'string' ? { in: 'body', field: 'payload', message: issue } : issue
 
 const RESERVED = new Set(['type', 'title', 'status', 'code', 'detail', 'stack', 'cause'])

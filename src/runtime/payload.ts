@@ -72,10 +72,14 @@ async function validate(job: AnyJobDefinition, payload: unknown): Promise<unknow
   const schema = job.schema as StandardSchemaV1
   const result = await schema['~standard'].validate(payload)
   if (!result.issues) return result.value
-  const issues = result.issues.slice(0, 10).map(issue => `${pathOf(issue.path)}${issue.message}`)
-  const message = `The payload of job ${job.name} does not fit its schema: ${issues.join('; ')}`
+  const issues = result.issues
+    .slice(0, 10)
+    .map(({ path, message }) => ({ in: 'payload', field: fieldOf(path), message }))
+  const told = issues.map(({ field, message }) => (field === '' ? message : `${field}: ${message}`))
+  const message = `The payload of job ${job.name} does not fit its schema: ${told.join('; ')}`
   throw new RedriveError('PAYLOAD_INVALID', message, { details: { issues } })
 }
 
-const pathOf = (path: StandardSchemaV1.Issue['path']): string =>
-  path?.length ? `${path.map(part => String(typeof part === 'object' ? part.key : part)).join('.')}: ` : ''
+/** Empty: the payload as a whole. */
+const fieldOf = (path: StandardSchemaV1.Issue['path'] = []): string =>
+  path.map(part => String(typeof part === 'object' ? part.key : part)).join('.')

@@ -26,12 +26,13 @@ describe.each(LIBRARIES)('$name', { timeout: 60_000 }, ({ kind }) => {
   const json = async (...args: string[]): Promise<any> => JSON.parse(await done(...args, '-o', 'json'))
 
   it('a payload that does not fit is refused with what is wrong with it, said once', async () => {
-    const schema = z.object({ source: z.string('must be text') })
+    const schema = z.object({ source: z.string('must be text'), to: z.string('must be text') })
     const handler = async () => {}
     const worker = terminal.redrive.work([defineJob({ name: 'shrink', queue: 'cli-schema', schema, handler })])
     const { code, out, err } = await terminal.run(['enqueue', 'shrink', '{"source":5}', '--queue', 'cli-schema'])
     await worker.stop()
-    const told = 'The payload of job shrink does not fit its schema: source: must be text [PAYLOAD_INVALID]'
+    const told =
+      'The payload of job shrink does not fit its schema: source: must be text; to: must be text [PAYLOAD_INVALID]'
     expect({ code, out, err }).toEqual({ code: 2, out: '', err: `redrive: ${told}\n` })
   })
 

@@ -425,7 +425,7 @@ it('a payload that does not fit the schema of a job that is worked on here is re
   const refused = await asked({ source: 5 })
   expect(refused).toMatchObject({ status: 400, body: { code: 'PAYLOAD_INVALID' } })
   expect(refused.body.detail).toContain('source')
-  expect(refused.body.issues).toEqual([{ in: 'body', field: 'payload', message: expect.stringMatching(/^source: /) }])
+  expect(refused.body.issues).toEqual([{ in: 'payload', field: 'source', message: expect.any(String) }])
   const { body } = await asked({ source: 'a.png' })
   const { items } = (await desk.ask('GET /jobs?queue=pictures')).body
   expect(items.map(({ id }: { id: string }) => id)).toEqual([body.id])

@@ -43,7 +43,12 @@ describe.each(LIBRARIES)('payloads on $name', ({ kind }) => {
     const pay = defineJob({ name: 'pay', schema: positive })
     await expect(redrive.enqueue(pay, -1)).rejects.toMatchObject({
       message: 'The payload of job pay does not fit its schema: amount.0: must be positive; and a number',
-      details: { issues: ['amount.0: must be positive', 'and a number'] },
+      details: {
+        issues: [
+          { in: 'payload', field: 'amount.0', message: 'must be positive' },
+          { in: 'payload', field: '', message: 'and a number' },
+        ],
+      },
     })
     const all = await redrive.operator.queues.statistics()
     expect(all.find(({ queue }) => queue === 'default')?.waiting ?? 0).toBe(0)
