@@ -1,6 +1,6 @@
 // Builds dist/ from src/: compiles the TypeScript and copies what the program reads as files (SQL).
 // It is built beside dist/ and moved into place when whole, so that a failed build leaves the last good one.
-import { cp, mkdir, rename, rm, utimes } from 'node:fs/promises'
+import { chmod, cp, mkdir, rename, rm, utimes } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { root, runTool } from './run.mjs'
@@ -17,6 +17,8 @@ export async function build() {
     return false
   }
   await cp(`${root}src`, NEXT, { recursive: true, filter: path => ['', '.sql'].includes(extname(path)) })
+  // npm makes the command executable when it first links it, and not again after a build: `npx redrive` would be refused.
+  await chmod(`${NEXT}/cli/main.js`, 0o755)
   // The folder's own time says which state of src/ it was built from: what is saved during the build is newer.
   await utimes(NEXT, started, started)
   await rm(`${root}dist`, { recursive: true, force: true })
