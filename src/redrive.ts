@@ -240,12 +240,10 @@ export class Redrive {
     if (definition.schema) await Promise.all(made.map(job => checkPayload(definition, job.payloadText)))
     const publish = (jobs: readonly NewJob[]) => transport.publish(jobs, tx)
     const enqueued = await (tracing?.isActive ? tracing.enqueue(made, publish) : publish(made))
-    for (const [index, { deduplicated }] of enqueued.entries()) {
-      const job = made[index]
-      if (job && !deduplicated) announce('job.enqueued', () => ({ job: identityOf(job) }))
-    }
-    for (const { delayMs, runAt } of made)
-      if (delayMs !== undefined || runAt !== undefined) this.expectDue(delayMs ?? 0)
+    made.forEach((job, index) => {
+      if (!enqueued[index]?.deduplicated) announce('job.enqueued', () => ({ job: identityOf(job) }))
+      if (job.delayMs !== undefined || job.runAt !== undefined) this.expectDue(job.delayMs ?? 0)
+    })
     return enqueued
   }
 

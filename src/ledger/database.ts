@@ -11,11 +11,22 @@ export interface Statement {
 /** What may be bound to a statement. Sets of rows travel as one JSON text: every driver can carry that. */
 export type Param = string | number | boolean | null
 
+/** What can be bound to a piece besides: a list in Postgres' own format (binary-list.ts). */
+export type WireParam = Param | Uint8Array
+
+/** One of several statements that are sent together, made when it is its turn. */
+export type Piece = () => { readonly statement: Statement; readonly params: readonly WireParam[] }
+
 export interface Queryable {
   /** Runs one statement and returns its rows. Bounded by the statement timeout. */
   query<Row = Record<string, unknown>>(statement: Statement, params?: readonly Param[]): Promise<Row[]>
   /** The time to use instead of the database's own clock, as ISO text; null outside of tests (invariant 5). */
   now(): string | null
+  /**
+   * Runs statements as one transaction, all or none, each sent without waiting for the answer to the one before: the server
+   * works on one while the next is made. Absent where a transaction is open already, and where there is no way to do it.
+   */
+  together?(pieces: readonly Piece[]): Promise<void>
 }
 
 export interface Transaction extends Queryable {

@@ -1,13 +1,17 @@
-// Puts jobs in line: one statement for any number, in the caller's own transaction if it has one. Wakes the workers
-// of a lane only when nothing was waiting in it (pitfall 10).
+// Puts jobs in line: one statement for any number, in the caller's own transaction if it has one; one for each piece of many
+// that are large. Wakes the workers of a lane only when nothing was waiting in it (pitfall 10).
 import { RedriveError } from '../domain/errors.js'
 import type { JobId } from '../domain/ids.js'
 import type { Enqueued, NewJob } from '../domain/job.js'
-import { hot, type Param, type Queryable, sql } from './database.js'
+import { jsonList, uuidList } from './binary-list.js'
+import { hot, type Param, type Piece, type Queryable, sql } from './database.js'
 import { listOf } from './rows.js'
 
 const ENQUEUE = hot(sql`
   SELECT redrive.enqueue($1::timestamptz, $2, $3, $4, $5, $6::smallint, $7::smallint, $8::uuid[], $9::json, $10::json)`)
+
+const ENQUEUE_LIST = hot(sql`
+  SELECT redrive.enqueue_list($1::timestamptz, $2, $3, $4, $5, $6::smallint, $7::smallint, $8::uuid[], $9::json[], $10::json)`)
 
 // Keys are taken in their own order, so that two batches of the same keys do not wait for each other; places in line are as asked.
 const ENQUEUE_UNIQUE = sql`
@@ -58,10 +62,37 @@ export async function enqueue(db: Queryable, jobs: readonly NewJob[], channel: s
   const lane = [channel, first.queue, first.name, first.service ?? null, first.maxAttempts ?? null] as const
   if (jobs.some(job => job.uniqueKey !== undefined)) return enqueueUnique(db, jobs, lane)
   const alike = jobs.every(job => job.priority === first.priority && !hasOptions(job))
-  const options = alike ? null : JSON.stringify(jobs.map(optionsOf))
-  await db.query(ENQUEUE, [db.now(), ...lane, first.priority, ...idsAndPayloads(jobs), options])
+  const optionsFor = (some: readonly NewJob[]) => (alike ? null : JSON.stringify(some.map(optionsOf)))
+  const common = [db.now(), ...lane, first.priority]
+  if (db.together && jobs.length > 1) {
+    const pieces = inPieces(jobs).map((piece): Piece => {
+      return () => ({ statement: ENQUEUE_LIST, params: [...common, ...listsOf(piece), optionsFor(piece)] })
+    })
+    await db.together(pieces)
+  } else {
+    await db.query(ENQUEUE, [...common, ...idsAndPayloads(jobs), optionsFor(jobs)])
+  }
   return jobs.map(({ id }) => ({ id, deduplicated: false }))
 }
+
+/** So long may the payloads of a piece be, in all: a piece costs little, and a larger one is slower to move about. */
+const PIECE_CHARS = 512 * 1024
+
+function inPieces(jobs: readonly NewJob[]): (readonly NewJob[])[] {
+  const pieces: (readonly NewJob[])[] = []
+  for (let start = 0, end = 0; start < jobs.length; start = end) {
+    for (let chars = 0; end < jobs.length && chars < PIECE_CHARS; end += 1) {
+      chars += (jobs[end] as NewJob).payloadText.length
+    }
+    pieces.push(jobs.slice(start, end))
+  }
+  return pieces
+}
+
+const listsOf = (jobs: readonly NewJob[]): [Uint8Array, Uint8Array] => [
+  uuidList(jobs.map(job => job.id)),
+  jsonList(jobs.map(job => job.payloadText)),
+]
 
 const hasOptions = ({ delayMs, runAt, tenant, user, project, trace }: NewJob): boolean =>
   (delayMs ?? runAt ?? tenant ?? user ?? project ?? trace) !== undefined

@@ -1,6 +1,5 @@
 // Server Postgres through `pg`: a pool of our own from a URL, a pool the user brings, or anything that can
 // query(text, params) on one connection.
-import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { type Clock, systemClock } from '../../domain/clock.js'
 import { RedriveError } from '../../domain/errors.js'
@@ -16,6 +15,8 @@ import type {
 } from '../database.js'
 import { statementTexts } from '../schema-name.js'
 import { subscribe } from './pg-listener.js'
+import { type PreparedNames, preparedNames } from './pg-prepared.js'
+import { sendTogether } from './pg-together.js'
 
 export interface PgOptions {
   readonly schema: string
@@ -32,6 +33,8 @@ const CONNECT_TIMEOUT_MS = 10_000
 /** How much longer than the server we wait for its answer: the last resort, for one that has fallen silent. */
 const SILENCE_MS = 5_000
 
+const timeoutOf = ({ statementTimeoutMs = DEFAULT_STATEMENT_TIMEOUT_MS }: PgOptions) => statementTimeoutMs + SILENCE_MS
+
 type PoolLike = Pick<pg.Pool, 'query' | 'connect'> & { options?: pg.PoolConfig }
 
 const isPool = (value: object): value is PoolLike => 'connect' in value && 'totalCount' in value
@@ -47,10 +50,23 @@ export function openPg(connectionString: string | undefined, options: PgOptions)
     statement_timeout: timeoutMs,
     idle_in_transaction_session_timeout: timeoutMs * 2,
     keepAlive: true,
-  })
+    pipeline: true,
+  } as pg.PoolConfig)
   // An idle connection that breaks is replaced at the next query; without a listener it would end the process.
   pool.on('error', () => {})
-  return pooled(pool, options, () => pool.end())
+  const prepared = preparedNames()
+  const database = pooled(pool, options, () => pool.end(), prepared)
+  const together = { pool, prepared, render: statementTexts(options.schema), timeoutMs: timeoutOf(options) }
+  return {
+    ...database,
+    async together(pieces) {
+      const [first] = pieces
+      if (!first) return
+      if (pieces.length > 1) return sendTogether(pieces, together).catch(throwClear)
+      const { statement, params } = first()
+      await database.query(statement, params as readonly Param[])
+    },
+  }
 }
 
 /** A pool or client that belongs to the user: used, never closed. */
@@ -58,13 +74,17 @@ export function adoptPg(client: ForeignClient | PoolLike, options: PgOptions): D
   return isPool(client) ? pooled(client, options, async () => {}) : single(client as ForeignClient, options)
 }
 
-function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>): Database {
+function pooled(
+  pool: PoolLike,
+  options: PgOptions,
+  end: () => Promise<void>,
+  prepared: PreparedNames = preparedNames(),
+): Database {
   const render = statementTexts(options.schema)
   const now = options.now ?? (() => null)
-  const query_timeout = (options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS) + SILENCE_MS
+  const query_timeout = timeoutOf(options)
   const subscriptions = new Set<Subscription>()
 
-  const prepared = preparedNames()
   const on = (client: Pick<pg.Pool, 'query'>): Queryable => ({
     now,
     async query<Row>(statement: Statement, params: readonly Param[] = []) {
@@ -120,32 +140,6 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>): D
     },
   }
 }
-
-/**
- * Names of prepared statements, by their text: behind a pooler that hands connections around, another program's statement
- * must not be taken for ours. Such a pooler may give us a connection that does not have our statement: nothing has run then,
- * and nothing is prepared any more from there on.
- */
-function preparedNames() {
-  const names = new Map<string, string>()
-  let isUsable = true
-  return {
-    nameOf(text: string): string | undefined {
-      if (!isUsable) return undefined
-      const name = names.get(text) ?? `redrive_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
-      names.set(text, name)
-      return name
-    },
-    wasLost(error: Error & { code?: string }): boolean {
-      if (error.code !== NO_SUCH_STATEMENT && error.code !== STATEMENT_EXISTS) return false
-      isUsable = false
-      return true
-    },
-  }
-}
-
-const NO_SUCH_STATEMENT = '26000'
-const STATEMENT_EXISTS = '42P05'
 
 /** pg hides the password of a pool's options from being copied with the rest. */
 const connectionOf = (options: pg.PoolConfig): pg.ClientConfig =>

@@ -1,0 +1,68 @@
+// Several statements as one transaction, each sent before the one before it is answered: Postgres works on one while the next
+// is made here. Needs connections that send without waiting (`pipeline`) and can be given bytes: those of a pool of our own.
+import type pg from 'pg'
+import type { Piece, Statement, WireParam } from '../database.js'
+import type { PreparedNames } from './pg-prepared.js'
+
+export interface TogetherOptions {
+  readonly pool: pg.Pool
+  readonly render: (statement: Statement) => string
+  readonly prepared: PreparedNames
+  readonly timeoutMs: number
+}
+
+/** So many may be on their way or being worked on: enough that nobody waits, and little enough to hold in memory. */
+const MOST_UNANSWERED = 3
+
+export async function sendTogether(pieces: readonly Piece[], options: TogetherOptions): Promise<void> {
+  try {
+    await sendAll(pieces, options)
+  } catch (error) {
+    // A statement that got lost took the transaction with it: once more, without any.
+    if (!options.prepared.wasLost(error as Error)) throw error
+    await sendAll(pieces, options)
+  }
+}
+
+async function sendAll(
+  pieces: readonly Piece[],
+  { pool, render, prepared, timeoutMs }: TogetherOptions,
+): Promise<void> {
+  const client = await pool.connect()
+  let broken: Error | undefined
+  const onError = (error: Error) => {
+    broken = error
+  }
+  client.on('error', onError)
+  const send = (text: string, values: readonly WireParam[] = [], name?: string): Promise<unknown> => {
+    const query = { text, values: [...values], query_timeout: timeoutMs, ...(name && { name }) }
+    const answer = client.query(query as pg.QueryConfig)
+    // Looked at when it is its turn.
+    answer.catch(() => {})
+    return answer
+  }
+  try {
+    // Answered before anything follows: else what follows might not be in a transaction.
+    await send('BEGIN')
+    const answers: Promise<unknown>[] = []
+    for (const piece of pieces) {
+      const { statement, params } = piece()
+      const text = render(statement)
+      answers.push(send(text, params, statement.hot && prepared.nameOf(text)))
+      await (answers.at(-MOST_UNANSWERED) ?? turn())
+    }
+    // A transaction in which something failed is rolled back by this as well.
+    answers.push(send('COMMIT'))
+    await Promise.all(answers)
+  } catch (error) {
+    // Answered after all that was sent before it.
+    await send('ROLLBACK').catch(onError)
+    throw error
+  } finally {
+    client.off('error', onError)
+    client.release(broken)
+  }
+}
+
+/** Lets what was written go out. */
+const turn = () => new Promise<void>(resolve => setImmediate(resolve))
