@@ -6,7 +6,7 @@ import { newJobId, type SessionId } from '../../src/domain/ids.js'
 import type { ClaimedJob } from '../../src/domain/job.js'
 import { cancelAsked, cancelJob } from '../../src/ledger/cancel.js'
 import { claim, markStarted } from '../../src/ledger/claim.js'
-import { type Database, type Param, type Statement, sql } from '../../src/ledger/database.js'
+import { type Database, type Param, type Piece, type Statement, sql } from '../../src/ledger/database.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
 import { findJob, saveProgress } from '../../src/ledger/job.js'
 import { promote } from '../../src/ledger/promote.js'
@@ -30,7 +30,7 @@ const ANALYZED = sql`
 
 /** What moving a hundred jobs touches, several times over; a scan of the table or of its line touches ten times more. */
 const FEW_PAGES = 3_000
-const IN_A_FUNCTION = /redrive\.(?:enqueue|take|take_lanes|complete|bury|defer)\(/
+const IN_A_FUNCTION = /redrive\.(?:enqueue|enqueue_list|take|take_lanes|complete|bury|defer)\(/
 
 interface Node {
   readonly 'Node Type': string
@@ -73,7 +73,10 @@ function recording(db: Database) {
     await explain(statement, params)
     return db.query<Row>(statement, params)
   }
-  return { db: { ...db, query } satisfies Database, onLiveTable, seen }
+  const together = async (pieces: readonly Piece[]) => {
+    for (const { statement, params } of pieces.map(piece => piece())) await query(statement, params as readonly Param[])
+  }
+  return { db: { ...db, query, together } satisfies Database, onLiveTable, seen }
 }
 
 /** A few calls of each function, by the one connection that all of this runs on, while there is nothing to see. */
@@ -82,6 +85,8 @@ async function planAll(db: Database): Promise<void> {
   for (let call = 0; call < 7; call += 1) {
     await enqueue(db, [aJob()], 'channel')
     await enqueue(db, [aJob({ tenant: 'a' })], 'channel')
+    await enqueue(db, [aJob(), aJob()], 'channel')
+    await enqueue(db, [aJob({ tenant: 'a' }), aJob()], 'channel')
     const jobs = await take(db, session, 10)
     await claim(
       db,
@@ -208,7 +213,9 @@ describe('pitfall 24: on 400,000 live jobs that were never analyzed', () => {
     ],
     ['note a start', db => markStarted(db, held[210] as ClaimedJob)],
     ['save progress', db => saveProgress(db, (held[211] as ClaimedJob).id, (held[211] as ClaimedJob).lease, '1')],
-    ['enqueue', db => enqueue(db, [aJob(), aJob()], 'channel')],
+    ['enqueue one', db => enqueue(db, [aJob()], 'channel')],
+    ['enqueue several', db => enqueue(db, [aJob(), aJob()], 'channel')],
+    ['enqueue some with wishes', db => enqueue(db, [aJob({ tenant: 'a' }), aJob()], 'channel')],
     ['enqueue with unique keys', db => enqueue(db, [aJob({ uniqueKey: 'a' }), aJob({ uniqueKey: 'b' })], 'channel')],
     ['renew a lease', db => renewSession(db, session, 3_600_000)],
     ['find jobs asked to be cancelled', db => cancelAsked(db)],

@@ -1,6 +1,7 @@
 // Several statements as one transaction, each sent before the one before it is answered: Postgres works on one while the next
 // is made here. Needs connections that send without waiting (`pipeline`) and can be given bytes: those of a pool of our own.
 import type pg from 'pg'
+import type { Clock } from '../../domain/clock.js'
 import type { Piece, Statement, WireParam } from '../database.js'
 import type { PreparedNames } from './pg-prepared.js'
 
@@ -9,6 +10,7 @@ export interface TogetherOptions {
   readonly render: (statement: Statement) => string
   readonly prepared: PreparedNames
   readonly timeoutMs: number
+  readonly clock: Clock
 }
 
 /** So many may be on their way or being worked on: enough that nobody waits, and little enough to hold in memory. */
@@ -24,10 +26,8 @@ export async function sendTogether(pieces: readonly Piece[], options: TogetherOp
   }
 }
 
-async function sendAll(
-  pieces: readonly Piece[],
-  { pool, render, prepared, timeoutMs }: TogetherOptions,
-): Promise<void> {
+async function sendAll(pieces: readonly Piece[], options: TogetherOptions): Promise<void> {
+  const { pool, render, prepared, timeoutMs, clock } = options
   const client = await pool.connect()
   let broken: Error | undefined
   const onError = (error: Error) => {
@@ -41,6 +41,8 @@ async function sendAll(
     answer.catch(() => {})
     return answer
   }
+  /** Lets what was written go out. */
+  const turn = () => new Promise<void>(resolve => clock.soon(resolve))
   try {
     // Answered before anything follows: else what follows might not be in a transaction.
     await send('BEGIN')
@@ -63,6 +65,3 @@ async function sendAll(
     client.release(broken)
   }
 }
-
-/** Lets what was written go out. */
-const turn = () => new Promise<void>(resolve => setImmediate(resolve))

@@ -56,7 +56,8 @@ export function openPg(connectionString: string | undefined, options: PgOptions)
   pool.on('error', () => {})
   const prepared = preparedNames()
   const database = pooled(pool, options, () => pool.end(), prepared)
-  const together = { pool, prepared, render: statementTexts(options.schema), timeoutMs: timeoutOf(options) }
+  const render = statementTexts(options.schema)
+  const together = { pool, prepared, render, timeoutMs: timeoutOf(options), clock: options.clock ?? systemClock }
   return {
     ...database,
     async together(pieces) {
