@@ -277,9 +277,9 @@ export class Redrive {
       concurrency: between('concurrency', options.concurrency ?? DEFAULT_CONCURRENCY, 1, 100_000),
       leaseMs,
       pollMs,
+      onSettledIn: () => this.#closing === undefined && this.maintain(),
     })
     this.#workers.set(worker, handled)
-    this.maintain()
     return worker
   }
 

@@ -1,6 +1,6 @@
 // A worker: fetches jobs into free slots, runs them, settles them, and leaves cleanly. It holds one session, whose
 // lease is the right to everything it runs; without that right it starts nothing and stops what runs.
-import { sleep } from '../domain/clock.js'
+import { sleep, type Timer } from '../domain/clock.js'
 import { RedriveError } from '../domain/errors.js'
 import { isCarriedLease, type JobId, type SessionId } from '../domain/ids.js'
 import type { ClaimedJob } from '../domain/job.js'
@@ -37,12 +37,15 @@ export interface WorkerOptions {
   readonly leaseMs: number
   /** How often to look for work when nothing wakes the worker. */
   readonly pollMs: number
+  /** Called once: it has found less work than it could do, or has worked for a second. What can wait until then should. */
+  readonly onSettledIn?: () => void
 }
 
 /** After work, look again soon: a job committed while its enqueuer saw a busy queue is not announced. */
 const FIRST_LOOK_MS = 25
 /** A job that was claimed ahead and has waited here so long is better off with a worker that is free. */
 const LONGEST_WAIT_HERE_MS = 1_000
+const SETTLES_IN_MS = 1_000
 const DRAIN_LIMIT_MS = 10_000
 /** How long a broker, or the ledger on a broker's behalf, may take when a worker leaves. */
 const LEAVE_LIMIT_MS = 5_000
@@ -155,6 +158,7 @@ export class Worker {
     this.#pump = loop({ clock, random, step: () => this.#fetch(), onError: onError('fetching') })
     this.#stopFollowing = runtime.services.onChange(() => this.#followServices())
     this.#starting = this.#start(queues, definitions)
+    this.#settlesIn = clock.timer(SETTLES_IN_MS, () => this.#hasSettledIn(), { background: true })
   }
 
   readonly #queues: readonly string[]
@@ -162,6 +166,7 @@ export class Worker {
   readonly #starting: Promise<void>
   readonly #startup = new AbortController()
   readonly #stopFollowing: () => void
+  #settlesIn: Timer | undefined
 
   /** Resolves when the worker has its session and fetches; with the database away it keeps trying. */
   get ready(): Promise<void> {
@@ -186,12 +191,11 @@ export class Worker {
     })
     for (let pauseMs = 100; !this.#startup.signal.aborted; pauseMs = Math.min(pauseMs * 2, 5_000)) {
       try {
-        const [session] = await Promise.all([
-          this.#heartbeat.start(),
-          ensureQueues(db, queues),
-          announceJobTypes(db, types),
-          this.#runtime.services.follow(definitions.flatMap(({ service }) => service ?? [])),
-        ])
+        // One after the other on one connection: to open several at once takes longer.
+        const session = await this.#heartbeat.start()
+        await ensureQueues(db, queues)
+        await announceJobTypes(db, types)
+        await this.#runtime.services.follow(definitions.flatMap(({ service }) => service ?? []))
         if (this.#runtime.carriers && !this.#startup.signal.aborted) await this.#openHands(queues, definitions)
         announce('worker.started', () => ({ worker: this.name, session }))
         this.#sync.start()
@@ -203,6 +207,13 @@ export class Worker {
         await sleep(clock, pauseMs * (0.5 + random() / 2), this.#startup.signal)
       }
     }
+  }
+
+  #hasSettledIn(): void {
+    if (!this.#settlesIn) return
+    this.#settlesIn.cancel()
+    this.#settlesIn = undefined
+    this.#options.onSettledIn?.()
   }
 
   /** One look for work. Returns how long to wait for the next if nothing calls for it earlier. */
@@ -231,6 +242,7 @@ export class Worker {
     this.#prefetch.fetched(askedAt, fetchedAt)
     this.#accept(current, jobs, fetchedAt)
     if (jobs.length === limit) return 0
+    this.#hasSettledIn()
     this.#lookAgainMs = jobs.length > 0 ? FIRST_LOOK_MS : Math.min(this.#lookAgainMs * 2, this.#options.pollMs)
     this.#askLedgerAt = fetchedAt + this.#lookAgainMs
     return Math.min(pacedMs, this.#lookAgainMs)
