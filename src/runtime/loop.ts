@@ -3,7 +3,8 @@
 import type { Clock, Random, Timer } from '../domain/clock.js'
 
 export interface Role {
-  start(): void
+  /** Its first step comes now, or in so long. */
+  start(inMs?: number): void
   /** Resolves when the running step, if any, has ended and no other will start. */
   stop(): Promise<void>
 }
@@ -75,10 +76,11 @@ export function loop({ clock, random, step, onError }: LoopOptions): Loop {
   }
 
   return {
-    start() {
+    start(inMs = 0) {
       if (!stopped) return
       stopped = false
-      run()
+      if (inMs > 0) runIn(inMs)
+      else run()
     },
     nudge() {
       nudged = true

@@ -3,7 +3,7 @@
 import type { Lane } from '../ledger/claim.js'
 import { newestPolicies, POLICY_SCOPES, type PolicyTarget } from '../ledger/policy.js'
 import { queueSettings } from '../ledger/queue.js'
-import { type Loop, loop } from './loop.js'
+import { loop } from './loop.js'
 import type { Runtime } from './runtime.js'
 
 const EVERY_MS = 2_000
@@ -16,7 +16,13 @@ export interface QueueSyncOptions {
   readonly onError: (error: unknown) => void
 }
 
-export function queueSync(runtime: Runtime, { lanes, onPaused, onSettings, onError }: QueueSyncOptions): Loop {
+export interface QueueSync {
+  /** Resolves when it has looked for the first time, and looks again from time to time. */
+  start(): Promise<void>
+  stop(): Promise<void>
+}
+
+export function queueSync(runtime: Runtime, { lanes, onPaused, onSettings, onError }: QueueSyncOptions): QueueSync {
   const queues = [...new Set(lanes.map(({ queue }) => queue))]
   const jobs = [...new Set(lanes.map(({ name }) => name))]
   const targets = [
@@ -31,7 +37,11 @@ export function queueSync(runtime: Runtime, { lanes, onPaused, onSettings, onErr
     }
     return EVERY_MS
   }
-  return loop({ ...runtime, step, onError })
+  const following = loop({ ...runtime, step, onError })
+  return {
+    start: async () => following.start(await step()),
+    stop: () => following.stop(),
+  }
 }
 
 /** Takes over the policies of these queues and job names, or of all that have one. */

@@ -21,7 +21,7 @@ import { Heartbeat } from './heartbeat.js'
 import { type Loop, loop } from './loop.js'
 import { fetchPaced } from './paced-fetch.js'
 import { Prefetch } from './prefetch.js'
-import { queueSync } from './queue-sync.js'
+import { type QueueSync, queueSync } from './queue-sync.js'
 import { type RateGate, rateGate } from './rate-gate.js'
 import type { Runtime } from './runtime.js'
 import { createSettler, type Settler } from './settler.js'
@@ -65,7 +65,7 @@ export class Worker {
   readonly #settler: Settler
   readonly #executor: Executor
   readonly #heartbeat: Heartbeat
-  readonly #sync: Loop
+  readonly #sync: QueueSync
   readonly #pump: Loop
   readonly #claims: Claims
   #session: SessionId | undefined
@@ -197,8 +197,9 @@ export class Worker {
         await announceJobTypes(db, types)
         await this.#runtime.services.follow(definitions.flatMap(({ service }) => service ?? []))
         if (this.#runtime.carriers && !this.#startup.signal.aborted) await this.#openHands(queues, definitions)
+        // Policies are known before the first job runs.
+        await this.#sync.start()
         announce('worker.started', () => ({ worker: this.name, session }))
-        this.#sync.start()
         this.#gate?.start()
         if (!this.#startup.signal.aborted) this.#pump.start()
         return

@@ -34,7 +34,7 @@ describe.each(EMBEDDED_AND_SERVER)('on $name', ({ kind }) => {
       await clock.advance(EVERY_MS)
       await until(what, () => seen() || undefined)
     }
-    sync.start()
+    await sync.start()
     expect(attempts()).toBe(5)
     await setPolicy(db, MAIL, { policy: { attempts: 7 }, setBy: 'ada' })
     await setPolicy(db, SEND, { policy: { attempts: 2 }, setBy: 'ada' })
