@@ -21,7 +21,7 @@ export const LIMITS = {
  */
 export function cap(text: string, maxChars: number): string {
   const cut = text.length <= maxChars ? text : shortened(text, maxChars)
-  return cut.toWellFormed().replaceAll('\0', '\uFFFD')
+  return cut.includes('\0') || !cut.isWellFormed() ? cut.toWellFormed().replaceAll('\0', '\uFFFD') : cut
 }
 
 const markOf = (missing: number): string => ` … [${missing} more characters cut]`

@@ -120,6 +120,16 @@ describe.each(LIBRARIES)('enqueue on $name', ({ kind }) => {
     expect(await waitingIn('all or none')).toBe(0)
   })
 
+  it('takes many and large payloads as they are when it is called, whatever becomes of them meanwhile', async () => {
+    const large = defineJob<{ nth: number; text: string }>({ name: 'large', queue: 'large' })
+    const items = Array.from({ length: 40 }, (_, nth) => ({ payload: { nth, text: 'é'.repeat(30_000) } }))
+    const enqueuing = library.redrive.enqueueMany(large, items)
+    for (const { payload } of items) payload.text = 'changed'
+    const jobs = await enqueuing
+    const seen = await Promise.all(jobs.map(({ id }) => see(id)))
+    expect(seen.map(({ payload }) => payload)).toEqual(items.map((_, nth) => ({ nth, text: 'é'.repeat(30_000) })))
+  })
+
   it('takes a payload as hostile as it may be, and gives it back as it was', async () => {
     const payload = {
       nul: 'a\0b',
