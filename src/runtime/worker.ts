@@ -10,7 +10,7 @@ import type { Settlement } from '../domain/settlement.js'
 import { markStarted } from '../ledger/claim.js'
 import { saveProgress } from '../ledger/job.js'
 import { announceJobTypes } from '../ledger/job-type.js'
-import { ensureQueues, queueSettings } from '../ledger/queue.js'
+import { ensureQueues } from '../ledger/queue.js'
 import { policyAsJson } from '../policy/effective.js'
 import type { LaneDemand } from '../transport/transport.js'
 import { Claims } from './claims.js'
@@ -196,9 +196,9 @@ export class Worker {
         await ensureQueues(db, queues)
         await announceJobTypes(db, types)
         await this.#runtime.services.follow(definitions.flatMap(({ service }) => service ?? []))
-        if (this.#runtime.carriers && !this.#startup.signal.aborted) await this.#openHands(queues, definitions)
-        // Policies are known before the first job runs.
+        // Policies and pauses are known before the first job comes, from whomever.
         await this.#sync.start()
+        if (this.#runtime.carriers && !this.#startup.signal.aborted) this.#openHands(definitions)
         announce('worker.started', () => ({ worker: this.name, session }))
         this.#gate?.start()
         if (!this.#startup.signal.aborted) this.#pump.start()
@@ -336,8 +336,7 @@ export class Worker {
     return Math.ceil(this.#options.concurrency / LEDGER_SHARE)
   }
 
-  async #openHands(queues: readonly string[], definitions: readonly AnyJobDefinition[]): Promise<void> {
-    for (const { name, paused } of await queueSettings(this.#runtime.db, queues)) if (paused) this.#paused.add(name)
+  #openHands(definitions: readonly AnyJobDefinition[]): void {
     this.#hands ??= handsOn(this.#runtime, {
       worker: this.name,
       definitions,

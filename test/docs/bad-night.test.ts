@@ -49,6 +49,7 @@ it('prints what the page shows', { timeout: 4 * LIMIT_MS }, async () => {
       throw withStack(new TypeError("Cannot read properties of undefined (reading 'vatId')"), 'src/invoice.ts:112:31')
     },
   })
+  const tidied = next('recovery.finished')
   const worker = redrive.work([pay, render], { concurrency: 1 })
   const counts = async () => {
     const queues = await redrive.operator.queues.statistics()
@@ -77,6 +78,8 @@ it('prints what the page shows', { timeout: 4 * LIMIT_MS }, async () => {
   const stages = {
     async 'the night begins'() {
       await worker.ready
+      // What a worker does besides begins when it has nothing to do: not in the middle of the night.
+      await tidied
       await redrive.enqueueMany(
         pay,
         orders(5_000, 40).map(order => ({ payload: { order } })),

@@ -1,5 +1,5 @@
 // A worker that starts has its line first: what can wait, waits until there is nothing to do, or for a second.
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { setPolicy } from '../../src/ledger/policy.js'
 import { defineJob } from '../../src/runtime/definition.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
@@ -12,15 +12,15 @@ describe('a worker that starts', () => {
     const { work, enqueue, next } = await openRuntime()
     const job = defineJob({ name: 'send', handler: async () => null })
     await enqueue(job)
-    let told = 0
-    work([job], { concurrency: 10, pollMs: 5, onSettledIn: () => void (told += 1) })
-    await until('it has settled in', () => told === 1)
+    const onSettledIn = vi.fn()
+    work([job], { concurrency: 10, pollMs: 5, onSettledIn })
+    await until('it has settled in', () => onSettledIn.mock.calls.length === 1)
     for (let nth = 0; nth < 3; nth += 1) {
       const done = next('job.completed')
       await enqueue(job)
       await done
     }
-    expect(told).toBe(1)
+    expect(onSettledIn).toHaveBeenCalledTimes(1)
   })
 
   it('has settled in after a second, however much there is to do', async () => {
@@ -36,13 +36,13 @@ describe('a worker that starts', () => {
       },
     })
     for (let nth = 0; nth < 20; nth += 1) await enqueue(job)
-    let told = 0
-    work([job], { concurrency: 3, onSettledIn: () => void (told += 1) })
+    const onSettledIn = vi.fn()
+    work([job], { concurrency: 3, onSettledIn })
     await until('it is full', () => inside === 3)
     await clock.advance(900)
-    expect(told).toBe(0)
+    expect(onSettledIn).not.toHaveBeenCalled()
     await clock.advance(200)
-    expect(told).toBe(1)
+    expect(onSettledIn).toHaveBeenCalledTimes(1)
     leave.open()
   })
 
