@@ -30,7 +30,7 @@ const text = Buffer.from('00000000-0000-7000-8000-000000000000')
 const DIGITS = Buffer.from('0123456789abcdef')
 const PAIRS_AT = [20, 24, 26, 28, 30, 32, 34]
 
-// Ids of one process grow: after the time comes a count, which begins anywhere in each millisecond. An index takes what is
+// Ids of one process grow: after the time comes a count, which begins somewhere in its lower half. An index takes what is
 // larger than all it has without looking for its place.
 const COUNTS = 0x1000
 /** A clock that was set back by more is followed. */

@@ -11,7 +11,7 @@ const ENQUEUE = hot(sql`
   SELECT redrive.enqueue($1::timestamptz, $2, $3, $4, $5, $6::smallint, $7::smallint, $8::uuid[], $9::json, $10::json)`)
 
 const ENQUEUE_LIST = hot(sql`
-  SELECT redrive.enqueue_list($1::timestamptz, $2, $3, $4, $5, $6::smallint, $7::smallint, $8::uuid[], $9::json[], $10::json)`)
+  SELECT redrive.enqueue_list($1::timestamptz, $2, $3, $4, $5, $6::smallint, $7::smallint, $8::uuid[], $9::json[])`)
 
 // Keys are taken in their own order, so that two batches of the same keys do not wait for each other; places in line are as asked.
 const ENQUEUE_UNIQUE = sql`
@@ -62,15 +62,24 @@ export async function enqueue(db: Queryable, jobs: readonly NewJob[], channel: s
   const lane = [channel, first.queue, first.name, first.service ?? null, first.maxAttempts ?? null] as const
   if (jobs.some(job => job.uniqueKey !== undefined)) return enqueueUnique(db, jobs, lane)
   const alike = jobs.every(job => job.priority === first.priority && !hasOptions(job))
-  const optionsFor = (some: readonly NewJob[]) => (alike ? null : JSON.stringify(some.map(optionsOf)))
   const common = [db.now(), ...lane, first.priority]
+  const asText = (some: readonly NewJob[]) => {
+    const options = alike ? null : JSON.stringify(some.map(optionsOf))
+    return { statement: ENQUEUE, params: [...common, ...idsAndPayloads(some), options] }
+  }
+  const asLists = (some: readonly NewJob[]) => ({ statement: ENQUEUE_LIST, params: [...common, ...listsOf(some)] })
   if (db.together && jobs.length > 1) {
-    const pieces = inPieces(jobs).map((piece): Piece => {
-      return () => ({ statement: ENQUEUE_LIST, params: [...common, ...listsOf(piece), optionsFor(piece)] })
-    })
-    await db.together(pieces)
+    const write = alike ? asLists : asText
+    await db.together(
+      inPieces(jobs).map(
+        (piece): Piece =>
+          () =>
+            write(piece),
+      ),
+    )
   } else {
-    await db.query(ENQUEUE, [...common, ...idsAndPayloads(jobs), optionsFor(jobs)])
+    const { statement, params } = asText(jobs)
+    await db.query(statement, params)
   }
   return jobs.map(({ id }) => ({ id, deduplicated: false }))
 }

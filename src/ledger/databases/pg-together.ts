@@ -3,6 +3,7 @@
 import type pg from 'pg'
 import type { Clock } from '../../domain/clock.js'
 import type { Piece, Statement, WireParam } from '../database.js'
+import { lend } from './pg-lend.js'
 import type { PreparedNames } from './pg-prepared.js'
 
 export interface TogetherOptions {
@@ -26,42 +27,34 @@ export async function sendTogether(pieces: readonly Piece[], options: TogetherOp
   }
 }
 
-async function sendAll(pieces: readonly Piece[], options: TogetherOptions): Promise<void> {
-  const { pool, render, prepared, timeoutMs, clock } = options
-  const client = await pool.connect()
-  let broken: Error | undefined
-  const onError = (error: Error) => {
-    broken = error
-  }
-  client.on('error', onError)
-  const send = (text: string, values: readonly WireParam[] = [], name?: string): Promise<unknown> => {
-    const query = { text, values: [...values], query_timeout: timeoutMs, ...(name && { name }) }
-    const answer = client.query(query as pg.QueryConfig)
-    // Looked at when it is its turn.
-    answer.catch(() => {})
-    return answer
-  }
-  /** Lets what was written go out. */
-  const turn = () => new Promise<void>(resolve => clock.soon(resolve))
-  try {
-    // Answered before anything follows: else what follows might not be in a transaction.
-    await send('BEGIN')
-    const answers: Promise<unknown>[] = []
-    for (const piece of pieces) {
-      const { statement, params } = piece()
-      const text = render(statement)
-      answers.push(send(text, params, statement.hot && prepared.nameOf(text)))
-      await (answers.at(-MOST_UNANSWERED) ?? turn())
+const sendAll = (pieces: readonly Piece[], options: TogetherOptions): Promise<void> =>
+  lend(options.pool, async (client, broke) => {
+    const { render, prepared, timeoutMs, clock } = options
+    const send = (text: string, values: readonly WireParam[] = [], name?: string): Promise<unknown> => {
+      const query = { text, values: [...values], query_timeout: timeoutMs, ...(name && { name }) }
+      const answer = client.query(query as pg.QueryConfig)
+      // Looked at when it is its turn.
+      answer.catch(() => {})
+      return answer
     }
-    // A transaction in which something failed is rolled back by this as well.
-    answers.push(send('COMMIT'))
-    await Promise.all(answers)
-  } catch (error) {
-    // Answered after all that was sent before it.
-    await send('ROLLBACK').catch(onError)
-    throw error
-  } finally {
-    client.off('error', onError)
-    client.release(broken)
-  }
-}
+    /** Lets what was written go out. */
+    const turn = () => new Promise<void>(resolve => clock.soon(resolve))
+    try {
+      // Answered before anything follows: else what follows might not be in a transaction.
+      await send('BEGIN')
+      const answers: Promise<unknown>[] = []
+      for (const piece of pieces) {
+        const { statement, params } = piece()
+        const text = render(statement)
+        answers.push(send(text, params, statement.hot && prepared.nameOf(text)))
+        await (answers.at(-MOST_UNANSWERED) ?? turn())
+      }
+      // A transaction in which something failed is rolled back by this as well.
+      answers.push(send('COMMIT'))
+      await Promise.all(answers)
+    } catch (error) {
+      // Answered after all that was sent before it.
+      await send('ROLLBACK').catch(broke)
+      throw error
+    }
+  })

@@ -8,14 +8,16 @@ import type {
   ForeignClient,
   Listener,
   Param,
+  Piece,
   Queryable,
   Statement,
   Subscription,
   Transaction,
 } from '../database.js'
 import { statementTexts } from '../schema-name.js'
+import { lend } from './pg-lend.js'
 import { subscribe } from './pg-listener.js'
-import { type PreparedNames, preparedNames } from './pg-prepared.js'
+import { preparedNames } from './pg-prepared.js'
 import { sendTogether } from './pg-together.js'
 
 export interface PgOptions {
@@ -32,8 +34,6 @@ const DEFAULT_STATEMENT_TIMEOUT_MS = 30_000
 const CONNECT_TIMEOUT_MS = 10_000
 /** How much longer than the server we wait for its answer: the last resort, for one that has fallen silent. */
 const SILENCE_MS = 5_000
-
-const timeoutOf = ({ statementTimeoutMs = DEFAULT_STATEMENT_TIMEOUT_MS }: PgOptions) => statementTimeoutMs + SILENCE_MS
 
 type PoolLike = Pick<pg.Pool, 'query' | 'connect'> & { options?: pg.PoolConfig }
 
@@ -54,20 +54,7 @@ export function openPg(connectionString: string | undefined, options: PgOptions)
   } as pg.PoolConfig)
   // An idle connection that breaks is replaced at the next query; without a listener it would end the process.
   pool.on('error', () => {})
-  const prepared = preparedNames()
-  const database = pooled(pool, options, () => pool.end(), prepared)
-  const render = statementTexts(options.schema)
-  const together = { pool, prepared, render, timeoutMs: timeoutOf(options), clock: options.clock ?? systemClock }
-  return {
-    ...database,
-    async together(pieces) {
-      const [first] = pieces
-      if (!first) return
-      if (pieces.length > 1) return sendTogether(pieces, together).catch(throwClear)
-      const { statement, params } = first()
-      await database.query(statement, params as readonly Param[])
-    },
-  }
+  return pooled(pool, options, () => pool.end(), pool)
 }
 
 /** A pool or client that belongs to the user: used, never closed. */
@@ -75,16 +62,14 @@ export function adoptPg(client: ForeignClient | PoolLike, options: PgOptions): D
   return isPool(client) ? pooled(client, options, async () => {}) : single(client as ForeignClient, options)
 }
 
-function pooled(
-  pool: PoolLike,
-  options: PgOptions,
-  end: () => Promise<void>,
-  prepared: PreparedNames = preparedNames(),
-): Database {
+/** `own`: the same pool, where it is ours, and so sends without waiting and can be given bytes. */
+function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>, own?: pg.Pool): Database {
   const render = statementTexts(options.schema)
   const now = options.now ?? (() => null)
-  const query_timeout = timeoutOf(options)
+  const clock = options.clock ?? systemClock
+  const query_timeout = (options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS) + SILENCE_MS
   const subscriptions = new Set<Subscription>()
+  const prepared = preparedNames()
 
   const on = (client: Pick<pg.Pool, 'query'>): Queryable => ({
     now,
@@ -98,40 +83,42 @@ function pooled(
     },
   })
 
+  const { query } = on(pool)
+  const together = async (pool: pg.Pool, pieces: readonly Piece[]) => {
+    const [first] = pieces
+    if (!first) return
+    if (pieces.length > 1) return sendTogether(pieces, { pool, prepared, render, clock, timeoutMs: query_timeout })
+    const { statement, params } = first()
+    await query(statement, params as readonly Param[])
+  }
+
   return {
     kind: 'server',
     exclusive: false,
     schema: options.schema,
-    ...on(pool),
-    async transaction<T>(work: (tx: Transaction) => Promise<T>) {
-      const client = await pool.connect().catch(throwClear)
-      let broken: Error | undefined
-      // While checked out, the client's own errors come here rather than to the pool.
-      const onError = (error: Error) => {
-        broken = error
-      }
-      client.on('error', onError)
-      const limited = (text: string, limitMs = query_timeout) =>
-        client.query({ text, query_timeout: limitMs } as pg.QueryConfig)
-      try {
-        await limited('BEGIN').catch(throwClear)
-        const result = await work({ ...on(client), execute: async text => void (await client.query(text)) })
-        await limited('COMMIT').catch(throwClear)
-        return result
-      } catch (error) {
-        await limited('ROLLBACK', SILENCE_MS).catch((rollback: Error) => {
-          broken = rollback
-        })
-        throw error
-      } finally {
-        client.off('error', onError)
-        client.release(broken)
-      }
+    now,
+    query,
+    ...(own && { together: (pieces: readonly Piece[]) => together(own, pieces).catch(throwClear) }),
+    transaction<T>(work: (tx: Transaction) => Promise<T>) {
+      const inTransaction = lend(pool, async (client, broke) => {
+        const limited = (text: string, limitMs = query_timeout) =>
+          client.query({ text, query_timeout: limitMs } as pg.QueryConfig)
+        try {
+          await limited('BEGIN')
+          const result = await work({ ...on(client), execute: async text => void (await client.query(text)) })
+          await limited('COMMIT')
+          return result
+        } catch (error) {
+          await limited('ROLLBACK', SILENCE_MS).catch(broke)
+          throw error
+        }
+      })
+      return inTransaction.catch(throwClear)
     },
     within: client => within(client, render, now),
     listen(channel: string, listener: Listener) {
       if (options.listen === false || !pool.options) return undefined
-      const subscription = subscribe(connectionOf(pool.options), channel, listener, options.clock ?? systemClock)
+      const subscription = subscribe(connectionOf(pool.options), channel, listener, clock)
       subscriptions.add(subscription)
       return subscription
     },
