@@ -58,10 +58,13 @@ const REMOVE = sql`
   ), forgotten AS (
     DELETE FROM redrive.attempt WHERE job_id = ANY (ARRAY(SELECT id FROM removed))
       AND NOT EXISTS (SELECT FROM redrive.finished_job f WHERE f.id = job_id)
+  ), emptied AS (
+    DELETE FROM redrive.payload p WHERE p.id = ANY (ARRAY(SELECT id FROM removed))
+      AND NOT EXISTS (SELECT FROM redrive.finished_job f WHERE f.id = p.id)
   )
   SELECT id FROM removed`
 
-/** Removes dead letters with their attempts; returns the ids that were removed. */
+/** Removes dead letters with their attempts and payloads; returns the ids that were removed. */
 export async function removeDeadLetters(db: Queryable, ids: readonly JobId[]): Promise<JobId[]> {
   return (await db.query<{ id: JobId }>(REMOVE, [JSON.stringify(ids)])).map(row => row.id)
 }

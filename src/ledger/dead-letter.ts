@@ -16,7 +16,7 @@ import {
   type Sought,
   searchOf,
 } from './dead-letter-search.js'
-import { millis, optional, toDate, toJson } from './rows.js'
+import { millis, optional, payloadOf, toDate, toJson } from './rows.js'
 
 export type { DeadLetterFilter } from './dead-letter-search.js'
 
@@ -65,7 +65,7 @@ export interface DeadLetter {
 }
 
 /** Of a dead letter `d` and the attempt `a` it died of. */
-const COLUMNS = `d.id, d.queue, d.name, d.payload::text AS payload, d.status, d.reason, d.kind, a.because, d.outcome,
+const COLUMNS = `d.id, d.queue, d.name, ${payloadOf('d')} AS payload, d.status, d.reason, d.kind, a.because, d.outcome,
   a.error_type, a.error_code, d.message, a.stack, a.causes::text AS causes, d.http_status, d.service, d.fingerprint,
   d.total_attempts, d.max_attempts, d.lost, d.recovery_attempts, d.job_priority, d.unique_key, d.tenant, d.user_id,
   d.project, d.notes, d.assigned_to, d.priority, d.resolution, ${millis('d.job_created_at')} AS created_at,

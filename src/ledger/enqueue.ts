@@ -1,22 +1,34 @@
 // Puts jobs in line: one statement for any number, in the caller's own transaction if it has one; one for each piece of many
-// that are large. Wakes the workers of a lane only when nothing was waiting in it (pitfall 10).
+// that are large. Wakes the workers of a lane only when nothing was waiting in it (pitfall 10). A large payload is laid
+// apart (0017_payloads_apart.sql).
 import { RedriveError } from '../domain/errors.js'
 import type { JobId } from '../domain/ids.js'
 import type { Enqueued, NewJob } from '../domain/job.js'
-import { jsonList, uuidList } from './binary-list.js'
+import { jsonList, textList, uuidList } from './binary-list.js'
 import { hot, type Param, type Piece, type Queryable, sql } from './database.js'
 import { listOf } from './rows.js'
 
 const ENQUEUE = hot(sql`
   SELECT redrive.enqueue($1::timestamptz, $2, $3, $4, $5, $6::smallint, $7::smallint, $8::uuid[], $9::json, $10::json)`)
 
+const ENQUEUE_APART = hot(sql`
+  SELECT redrive.enqueue_apart($1::timestamptz, $2, $3, $4, $5, $6::smallint, $7::smallint, $8::uuid[], $9::json, $10::json)`)
+
 const ENQUEUE_LIST = hot(sql`
   SELECT redrive.enqueue_list($1::timestamptz, $2, $3, $4, $5, $6::smallint, $7::smallint, $8::uuid[], $9::json[])`)
+
+const ENQUEUE_LIST_APART = hot(sql`
+  WITH apart AS (INSERT INTO redrive.payload (id, body) SELECT unnest($10::uuid[]), unnest($11::text[]))
+  SELECT redrive.enqueue_list($1::timestamptz, $2, $3, $4, $5, $6::smallint, $7::smallint, $8::uuid[], $9::json[])`)
+
+/** Longer than this is large: Postgres would keep it in pieces. */
+const LARGE_CHARS = 2_000
+const isLarge = ({ payloadText }: NewJob): boolean => payloadText.length > LARGE_CHARS
 
 // Keys are taken in their own order, so that two batches of the same keys do not wait for each other; places in line are as asked.
 const ENQUEUE_UNIQUE = sql`
   WITH input AS MATERIALIZED (
-    SELECT t.*, clock.now, nextval('redrive.job_seq') AS seq,
+    SELECT t.*, clock.now, nextval('redrive.job_seq') AS seq, octet_length(t.payload::text) > ${String(LARGE_CHARS)} AS is_large,
            greatest(coalesce(t.run_at, clock.now + t.delay_ms * interval '1 millisecond'), clock.now) AS due
     FROM (SELECT coalesce($1::timestamptz, now()) AS now) clock, ROWS FROM (
       unnest($7::uuid[]), json_array_elements($8::json),
@@ -27,10 +39,12 @@ const ENQUEUE_UNIQUE = sql`
     INSERT INTO redrive.job (id, seq, in_line, state, queue, name, service, max_attempts, priority, payload, run_at,
                              created_at, tenant, user_id, project, unique_key, trace)
     SELECT id, seq, due <= now, CASE WHEN due <= now THEN 'waiting' ELSE 'scheduled' END::redrive.job_state, $3, $4, $5, $6::smallint,
-           priority, payload, due, now, tenant, user_id, project, unique_key COLLATE "C", trace
+           priority, CASE WHEN NOT is_large THEN payload END, due, now, tenant, user_id, project, unique_key COLLATE "C", trace
     FROM input ORDER BY unique_key COLLATE "C", seq
     ON CONFLICT (queue, unique_key) WHERE unique_key IS NOT NULL DO NOTHING
     RETURNING id, in_line
+  ), apart AS (
+    INSERT INTO redrive.payload (id, body) SELECT id, payload::text FROM input WHERE is_large AND id IN (SELECT id FROM added)
   )
   SELECT input.id AS asked, added.id IS NULL AS deduplicated,
          (SELECT CASE WHEN $2::text IS NOT NULL AND (SELECT bool_or(in_line) FROM added) AND coalesce((
@@ -65,9 +79,15 @@ export async function enqueue(db: Queryable, jobs: readonly NewJob[], channel: s
   const common = [db.now(), ...lane, first.priority]
   const asText = (some: readonly NewJob[]) => {
     const options = alike ? null : JSON.stringify(some.map(optionsOf))
-    return { statement: ENQUEUE, params: [...common, ...idsAndPayloads(some), options] }
+    const statement = some.some(isLarge) ? ENQUEUE_APART : ENQUEUE
+    return { statement, params: [...common, ...idsAndPayloads(some), options] }
   }
-  const asLists = (some: readonly NewJob[]) => ({ statement: ENQUEUE_LIST, params: [...common, ...listsOf(some)] })
+  const asLists = (some: readonly NewJob[]) => {
+    const large = some.filter(isLarge)
+    if (large.length === 0) return { statement: ENQUEUE_LIST, params: [...common, ...listsOf(some)] }
+    const apart = [uuidList(large.map(job => job.id)), textList(large.map(job => job.payloadText))]
+    return { statement: ENQUEUE_LIST_APART, params: [...common, ...listsOf(some), ...apart] }
+  }
   if (db.together && jobs.length > 1) {
     const write = alike ? asLists : asText
     await db.together(
@@ -98,9 +118,10 @@ function inPieces(jobs: readonly NewJob[]): (readonly NewJob[])[] {
   return pieces
 }
 
+/** What is large is missing: it lies apart. */
 const listsOf = (jobs: readonly NewJob[]): [Uint8Array, Uint8Array] => [
   uuidList(jobs.map(job => job.id)),
-  jsonList(jobs.map(job => job.payloadText)),
+  jsonList(jobs.map(job => (isLarge(job) ? null : job.payloadText))),
 ]
 
 const hasOptions = ({ delayMs, runAt, tenant, user, project, trace }: NewJob): boolean =>

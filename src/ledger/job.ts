@@ -3,7 +3,7 @@ import type { JobId, Lease } from '../domain/ids.js'
 import type { Json } from '../domain/json.js'
 import type { State } from '../domain/lifecycle.js'
 import { type Queryable, sql } from './database.js'
-import { millis, optional, toDate, toJson } from './rows.js'
+import { millis, optional, payloadOf, toDate, toJson } from './rows.js'
 
 export interface JobView {
   readonly id: JobId
@@ -36,23 +36,24 @@ export interface JobView {
   readonly cancelRequested?: true
 }
 
-const SHARED = `id, queue, name, payload::text AS payload, unique_key, service, tenant, user_id, project, lost, redrives`
+const sharedBy = (table: string) =>
+  `id, queue, name, ${payloadOf(table)} AS payload, unique_key, service, tenant, user_id, project, lost, redrives`
 const COUNTERS = 'priority, attempt, snoozes, holds, interruptions, max_attempts'
 
 // A dead letter whose job was sent back and then cancelled is closed, but it is not where the job is: that job ended in
 // the history. It died after it was last sent back if, and only if, its redrives are its recovery attempts.
 const FIND = sql`
-  SELECT ${SHARED}, ${COUNTERS}, state, NULL AS result, progress::text AS progress, cancel_reason AS reason,
+  SELECT ${sharedBy('job')}, ${COUNTERS}, state, NULL AS result, progress::text AS progress, cancel_reason AS reason,
          ${millis('created_at')} AS created_at, ${millis('run_at')} AS run_at, ${millis('claimed_at')} AS claimed_at,
          NULL::double precision AS finished_at, cancel_requested_at IS NOT NULL AS cancel_requested
   FROM redrive.job WHERE id = $1::uuid
   UNION ALL
-  SELECT ${SHARED}, job_priority, total_attempts, 0, 0, 0, max_attempts, 'dead', NULL, NULL, reason,
+  SELECT ${sharedBy('dead_letter')}, job_priority, total_attempts, 0, 0, 0, max_attempts, 'dead', NULL, NULL, reason,
          ${millis('job_created_at')}, NULL, NULL, ${millis('died_at')}, false
   FROM redrive.dead_letter
   WHERE id = $1::uuid AND status IN ('pending', 'permanently_failed') AND redrives = recovery_attempts
   UNION ALL
-  SELECT ${SHARED}, ${COUNTERS}, state, result::text, NULL, reason,
+  SELECT ${sharedBy('finished_job')}, ${COUNTERS}, state, result::text, NULL, reason,
          ${millis('created_at')}, NULL, ${millis('claimed_at')}, ${millis('finished_at')}, false
   FROM redrive.finished_job WHERE id = $1::uuid
   LIMIT 1`

@@ -1,7 +1,7 @@
 // Which open dead letters are shown in a queue of a broker, and which are shown there and should not be any more.
 import type { JobId, Lease } from '../domain/ids.js'
 import { type Queryable, sql } from './database.js'
-import { listOf, millis } from './rows.js'
+import { listOf, millis, payloadOf } from './rows.js'
 
 export interface LetterToShow {
   readonly id: JobId
@@ -17,7 +17,7 @@ export interface LetterToShow {
 }
 
 const TO_SHOW = sql`
-  SELECT d.id, d.lease, d.queue, d.name, d.payload::text AS payload, d.kind::text AS kind, left(d.reason, 500) AS reason,
+  SELECT d.id, d.lease, d.queue, d.name, ${payloadOf('d')} AS payload, d.kind::text AS kind, left(d.reason, 500) AS reason,
     d.total_attempts, ${millis('d.died_at')} AS died_at
   FROM redrive.dead_letter d
   WHERE d.queue IN (SELECT json_array_elements_text($1::json)) AND d.status = 'pending'

@@ -4,6 +4,7 @@
 import type { JobId } from '../domain/ids.js'
 import type { FinishedState } from '../domain/lifecycle.js'
 import { type Database, type Queryable, type Statement, sql } from './database.js'
+import { millis } from './rows.js'
 
 const ENSURE_DAYS = sql`
   SELECT redrive.ensure_history_day((coalesce($1::timestamptz, now()) AT TIME ZONE 'UTC')::date + ahead)
@@ -91,6 +92,39 @@ const FORGET_RUNS = sql`
     SELECT id FROM redrive.recovery_run WHERE status <> 'running' AND ${AGED('finished_at')} ORDER BY id LIMIT $3::integer))
   RETURNING 1`
 
+// Ids begin with the time at which they were made, so that those which may go are at the start. They are gone through in
+// their order, and once: what a live job or a dead letter still needs is passed by. Each is looked up by itself, not joined: a
+// plan would depend on statistics (pitfall 24).
+const FORGET_PAYLOADS = sql`
+  WITH looked AS MATERIALIZED (
+    SELECT id FROM redrive.payload
+    WHERE id > coalesce($4::uuid, '00000000-0000-0000-0000-000000000000') AND id < rpad(lpad(to_hex(
+      (${millis("coalesce($1::timestamptz, now()) - $2::double precision * interval '1 millisecond'")})::bigint), 12, '0'), 32, '0')::uuid
+    ORDER BY id LIMIT (SELECT $3::integer)
+  ), removed AS (
+    DELETE FROM redrive.payload WHERE id = ANY (ARRAY(
+      SELECT l.id FROM looked l
+      WHERE (SELECT j.id FROM redrive.job j WHERE j.id = l.id) IS NULL
+        AND (SELECT d.id FROM redrive.dead_letter d WHERE d.id = l.id) IS NULL
+        AND (SELECT f.id FROM redrive.finished_job f WHERE f.id = l.id LIMIT 1) IS NULL))
+  )
+  SELECT id FROM looked ORDER BY id LIMIT 1 OFFSET $3::integer - 1`
+
+/** Removes payloads that lie apart and are nobody's any more, of jobs that were made longer than `ageMs` ago. */
+export async function forgetPayloads(
+  db: Database,
+  ageMs: number,
+  batch: number,
+  between: () => Promise<void> = async () => {},
+): Promise<void> {
+  for (let after: JobId | null = null; ; ) {
+    const [last]: { id: JobId }[] = await db.query(FORGET_PAYLOADS, [db.now(), ageMs, batch, after])
+    if (!last) return
+    after = last.id
+    await between()
+  }
+}
+
 /** `between`: called after each batch, for whoever must show that it is alive. */
 const forget =
   (statement: Statement) =>
@@ -119,6 +153,9 @@ const CLEAN_FINISHED = sql`
     FROM removed GROUP BY queue, day ORDER BY queue, day
     ON CONFLICT (queue, day, shard) DO UPDATE
     SET completed = tally.completed + excluded.completed, cancelled = tally.cancelled + excluded.cancelled
+  ), emptied AS (
+    DELETE FROM redrive.payload p WHERE p.id = ANY (ARRAY(SELECT id FROM removed))
+      AND NOT EXISTS (SELECT FROM redrive.dead_letter d WHERE d.id = p.id)
   )
   SELECT (SELECT count(*) FROM removed)::integer AS removed, (SELECT count(*) FROM looked)::integer AS looked,
     (SELECT id FROM looked ORDER BY id DESC LIMIT 1) AS last`

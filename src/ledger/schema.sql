@@ -104,7 +104,7 @@ CREATE TABLE redrive.job (
   state               redrive.job_state        NOT NULL,
   queue               text COLLATE "C"         NOT NULL,
   name                text COLLATE "C"         NOT NULL,
-  payload             json                     NOT NULL,
+  payload             json,
   unique_key          text COLLATE "C",
   service             text,
   tenant              text,
@@ -150,7 +150,7 @@ CREATE TABLE redrive.finished_job (
   state            redrive.job_state        NOT NULL,
   queue            text COLLATE "C"         NOT NULL,
   name             text COLLATE "C"         NOT NULL,
-  payload          json                     NOT NULL,
+  payload          json,
   result           json,
   reason           text,
   unique_key       text COLLATE "C",
@@ -219,7 +219,7 @@ CREATE TABLE redrive.dead_letter (
   kind              redrive.failure_kind     NOT NULL,
   queue             text COLLATE "C"         NOT NULL,
   name              text COLLATE "C"         NOT NULL,
-  payload           json                     NOT NULL,
+  payload           json,
   reason            text                     NOT NULL,
   message           text                     NOT NULL,
   fingerprint       text COLLATE "C"         NOT NULL,
@@ -508,6 +508,12 @@ CREATE TABLE redrive.dead_letter_count (
   CONSTRAINT dead_letter_count_pkey PRIMARY KEY (queue, status, kind, shard)
 ) WITH (fillfactor=50);
 
+CREATE TABLE redrive.payload (
+  id   uuid NOT NULL,
+  body text NOT NULL,
+  CONSTRAINT payload_pkey PRIMARY KEY (id)
+);
+
 CREATE VIEW redrive.dead_letter_queue_summary AS
  SELECT queue AS queue_name,
     (sum(count))::bigint AS total_failed_jobs,
@@ -577,7 +583,9 @@ CREATE VIEW redrive.failed_jobs AS
     ( SELECT a.stack
            FROM redrive.attempt a
           WHERE ((a.job_id = d.id) AND (a.lease = d.lease))) AS error_stacktrace,
-    payload AS input_data,
+    COALESCE(payload, ( SELECT (p.body)::json AS body
+           FROM redrive.payload p
+          WHERE (p.id = d.id))) AS input_data,
     died_at AS created_at,
     updated_at
    FROM redrive.dead_letter d;
@@ -587,7 +595,9 @@ CREATE VIEW redrive.dead_letter_queue AS
     id AS original_job_id,
     queue AS original_queue_name,
     name AS original_job_name,
-    payload AS original_job_data,
+    COALESCE(payload, ( SELECT (p.body)::json AS body
+           FROM redrive.payload p
+          WHERE (p.id = d.id))) AS original_job_data,
     reason AS failure_reason,
     (kind)::text AS failure_kind,
     message AS error_message,
@@ -789,7 +799,7 @@ BEGIN
   SET state = 'active', attempt = j.attempt + 1, lease = nextval('"redrive".lease_seq'), session_id = of_session,
       claimed_at = moment, started = false, first_claimed_at = coalesce(j.first_claimed_at, moment)
   WHERE j.ctid = ANY (ARRAY(SELECT place FROM next)) AND j.state = 'waiting'
-  RETURNING j.ctid, j.id, j.lease, j.line, NULL::text, NULL::text, j.payload::text, j.attempt, j.priority, j.service,
+  RETURNING j.ctid, j.id, j.lease, j.line, NULL::text, NULL::text, coalesce(j.payload::text, (SELECT p.body FROM "redrive".payload p WHERE p.id = j.id)), j.attempt, j.priority, j.service,
     "redrive".millis(j.created_at), "redrive".millis(j.claimed_at),
     CASE WHEN j.run_at <> j.created_at THEN "redrive".millis(j.run_at) END, "redrive".more_of(j);
 END $function$;
@@ -834,7 +844,7 @@ BEGIN
   SET state = 'active', attempt = j.attempt + 1, lease = nextval('"redrive".lease_seq'), session_id = of_session,
       claimed_at = moment, started = false, first_claimed_at = coalesce(j.first_claimed_at, moment)
   WHERE j.ctid = ANY (ARRAY(SELECT place FROM next)) AND j.state = 'waiting'
-  RETURNING j.ctid, j.id, j.lease, j.line, j.queue::text, j.name::text, j.payload::text, j.attempt, j.priority, j.service,
+  RETURNING j.ctid, j.id, j.lease, j.line, j.queue::text, j.name::text, coalesce(j.payload::text, (SELECT p.body FROM "redrive".payload p WHERE p.id = j.id)), j.attempt, j.priority, j.service,
     "redrive".millis(j.created_at), "redrive".millis(j.claimed_at),
     CASE WHEN j.run_at <> j.created_at THEN "redrive".millis(j.run_at) END, "redrive".more_of(j);
 END $function$;
@@ -1179,7 +1189,7 @@ CREATE OR REPLACE FUNCTION redrive.parcel(lease bigint, payload json)
  LANGUAGE sql
  IMMUTABLE
 AS $function$
-  SELECT CASE WHEN octet_length(payload::text) > 1000 THEN -lease ELSE lease / 50 END
+  SELECT CASE WHEN octet_length(payload::text) <= 1000 THEN lease / 50 ELSE -lease END
 $function$;
 
 CREATE OR REPLACE FUNCTION redrive.take(at timestamp with time zone, of_session bigint, of_queue text, of_name text, most integer, after bigint)
@@ -1207,9 +1217,9 @@ BEGIN
     SET state = 'active', attempt = j.attempt + 1, lease = nextval('"redrive".lease_seq'), session_id = of_session,
         claimed_at = moment, started = false, first_claimed_at = coalesce(j.first_claimed_at, moment)
     WHERE j.ctid = ANY (ARRAY(SELECT place FROM next)) AND j.state = 'waiting'
-    RETURNING "redrive".parcel(j.lease, j.payload) AS parcel, "redrive".packed(j.ctid, j) AS job
+    RETURNING "redrive".parcel(j.lease, j.payload) AS parcel, "redrive".packed(j.ctid, j) AS job, CASE WHEN j.payload IS NULL THEN j.id END AS apart
   )
-  SELECT string_agg(job, E'\x1e') FROM taken GROUP BY parcel;
+  SELECT string_agg(CASE WHEN apart IS NULL THEN job ELSE concat(job, (SELECT p.body FROM "redrive".payload p WHERE p.id = apart)) END, E'\x1e') FROM taken GROUP BY parcel;
 END $function$;
 
 CREATE OR REPLACE FUNCTION redrive.take_lanes(at timestamp with time zone, of_session bigint, lanes json, most integer)
@@ -1253,9 +1263,9 @@ BEGIN
     SET state = 'active', attempt = j.attempt + 1, lease = nextval('"redrive".lease_seq'), session_id = of_session,
         claimed_at = moment, started = false, first_claimed_at = coalesce(j.first_claimed_at, moment)
     WHERE j.ctid = ANY (ARRAY(SELECT place FROM next)) AND j.state = 'waiting'
-    RETURNING "redrive".parcel(j.lease, j.payload) AS parcel, "redrive".packed(j.ctid, j) AS job
+    RETURNING "redrive".parcel(j.lease, j.payload) AS parcel, "redrive".packed(j.ctid, j) AS job, CASE WHEN j.payload IS NULL THEN j.id END AS apart
   )
-  SELECT string_agg(job, E'\x1e') FROM taken GROUP BY parcel;
+  SELECT string_agg(CASE WHEN apart IS NULL THEN job ELSE concat(job, (SELECT p.body FROM "redrive".payload p WHERE p.id = apart)) END, E'\x1e') FROM taken GROUP BY parcel;
 END $function$;
 
 CREATE OR REPLACE FUNCTION redrive.places_of(leases bigint[], ids uuid[])
@@ -1500,4 +1510,41 @@ BEGIN
   INSERT INTO "redrive".job (id, state, queue, name, service, max_attempts, priority, payload, run_at, created_at)
   SELECT unnest(ids), 'waiting', of_queue, of_name, of_service, of_max_attempts, of_priority, unnest(payloads), moment, moment;
   IF was_idle THEN PERFORM pg_notify(channel, of_queue); END IF;
+END $function$;
+
+CREATE OR REPLACE FUNCTION redrive.enqueue_apart(at timestamp with time zone, channel text, of_queue text, of_name text, of_service text, of_max_attempts smallint, of_priority smallint, ids uuid[], payloads json, options json)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+DECLARE
+  moment   timestamptz := coalesce(at, now());
+  was_idle boolean := channel IS NOT NULL AND coalesce((
+    SELECT j.state <> 'waiting' FROM "redrive".job j WHERE j.queue = of_queue AND j.name = of_name AND j.in_line
+    ORDER BY j.line DESC LIMIT 1), true);
+  is_due   boolean;
+BEGIN
+  WITH input AS MATERIALIZED (
+    SELECT t.*, octet_length(t.payload::text) > 2000 AS is_large,
+           greatest(coalesce(t.run_at, moment + t.delay_ms * interval '1 millisecond'), moment) AS due
+    FROM ROWS FROM (
+      unnest(ids), json_array_elements(payloads),
+      json_to_recordset(coalesce(options, '[]')) AS (priority smallint, delay_ms double precision, run_at timestamptz,
+                                                     tenant text, user_id text, project text, trace text)
+    ) AS t(id, payload, priority, delay_ms, run_at, tenant, user_id, project, trace)
+  ), apart AS (
+    INSERT INTO "redrive".payload (id, body) SELECT id, payload::text FROM input WHERE is_large
+  ), added AS (
+    INSERT INTO "redrive".job (id, in_line, state, queue, name, service, max_attempts, priority, payload, run_at,
+                             created_at, tenant, user_id, project, trace)
+    SELECT id, due <= moment, CASE WHEN due <= moment THEN 'waiting' ELSE 'scheduled' END::"redrive".job_state, of_queue, of_name,
+           of_service, of_max_attempts, coalesce(priority, of_priority), CASE WHEN NOT is_large THEN payload END, due, moment,
+           tenant, user_id, project, trace
+    FROM input RETURNING in_line
+  )
+  SELECT bool_or(in_line) INTO is_due FROM added;
+  IF was_idle AND is_due THEN PERFORM pg_notify(channel, of_queue); END IF;
 END $function$;

@@ -9,6 +9,7 @@ import {
   ensureHistoryDays,
   expireDeadLetters,
   forgetAttempts,
+  forgetPayloads,
   forgetRuns,
   forgetSessions,
 } from '../ledger/retention.js'
@@ -45,6 +46,7 @@ export async function tidy(
   await foldLetterCounts(db)
   await showLife()
   await forgetAttempts(db, retention.finishedDays * DAY_MS, BATCH, showLife)
+  await forgetPayloads(db, retention.finishedDays * DAY_MS, BATCH, showLife)
   await showLife()
   await forgetSessions(db, SESSIONS_KEPT_MS, BATCH, showLife)
   await forgetRuns(db, RUNS_KEPT_MS, BATCH, showLife)

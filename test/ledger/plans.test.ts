@@ -11,7 +11,7 @@ import { enqueue } from '../../src/ledger/enqueue.js'
 import { findJob, saveProgress } from '../../src/ledger/job.js'
 import { promote } from '../../src/ledger/promote.js'
 import { redrive } from '../../src/ledger/redrive.js'
-import { forgetAttempts } from '../../src/ledger/retention.js'
+import { forgetAttempts, forgetPayloads } from '../../src/ledger/retention.js'
 import { renewSession } from '../../src/ledger/session.js'
 import { settle } from '../../src/ledger/settle.js'
 import { beforeFirst, freshDatabase } from '../support/databases.js'
@@ -25,12 +25,18 @@ const FILL = sql`
   INSERT INTO redrive.job (id, in_line, state, queue, name, payload, run_at, created_at, attempt)
   SELECT gen_random_uuid(), $2 = 'waiting', $2::redrive.job_state, 'mail', 'send', '{}', now() + $3::interval, now(), 0
   FROM generate_series(1, $1::integer)`
+// Some of them wait in line.
+const FILL_PAYLOADS = sql`
+  INSERT INTO redrive.payload (id, body) SELECT gen_random_uuid(), '{}' FROM generate_series(1, $1::integer)`
+const FILL_LARGE = sql`
+  INSERT INTO redrive.job (id, state, queue, name, run_at, created_at)
+  SELECT id, 'waiting', 'mail', 'large', now(), now() FROM redrive.payload WHERE body = '{}' LIMIT $1::integer`
 const ANALYZED = sql`
   SELECT count(*)::integer AS columns FROM pg_statistic s WHERE s.starelid = to_regclass('redrive.job')`
 
 /** What moving a hundred jobs touches, several times over; a scan of the table or of its line touches ten times more. */
 const FEW_PAGES = 3_000
-const IN_A_FUNCTION = /redrive\.(?:enqueue|enqueue_list|take|take_lanes|complete|bury|defer)\(/
+const IN_A_FUNCTION = /redrive\.(?:enqueue|enqueue_apart|enqueue_list|take|take_lanes|complete|bury|defer)\(/
 
 interface Node {
   readonly 'Node Type': string
@@ -79,6 +85,19 @@ function recording(db: Database) {
   return { db: { ...db, query, together } satisfies Database, onLiveTable, seen }
 }
 
+const aLargeJob = () => aJob({ name: 'large', payloadText: `"${'x'.repeat(3_000)}"` })
+
+/** Stops what goes on in parts after its first. */
+const firstPartOf = (db: Database): Database => {
+  let asked = false
+  const query = async <Row>(statement: Statement, params?: readonly Param[]) => {
+    const rows = asked ? [] : await db.query<Row>(statement, params)
+    asked = true
+    return rows
+  }
+  return { ...db, query }
+}
+
 /** A few calls of each function, by the one connection that all of this runs on, while there is nothing to see. */
 async function planAll(db: Database): Promise<void> {
   const session = await aSession(db, 3_600_000)
@@ -87,6 +106,9 @@ async function planAll(db: Database): Promise<void> {
     await enqueue(db, [aJob({ tenant: 'a' })], 'channel')
     await enqueue(db, [aJob(), aJob()], 'channel')
     await enqueue(db, [aJob({ tenant: 'a' }), aJob()], 'channel')
+    await enqueue(db, [aLargeJob()], 'channel')
+    await enqueue(db, [aLargeJob(), aJob({ name: 'large' })], 'channel')
+    await take(db, session, 10, 'mail', 'large')
     const jobs = await take(db, session, 10)
     await claim(
       db,
@@ -111,6 +133,8 @@ describe('pitfall 24: on 400,000 live jobs that were never analyzed', () => {
     await planAll(db)
     await db.query(FILL, [EACH, 'waiting', '0'])
     await db.query(FILL, [EACH, 'retrying', '1 hour'])
+    await db.query(FILL_PAYLOADS, [EACH])
+    await db.query(FILL_LARGE, [FEW])
     session = await aSession(db, 3_600_000)
     held = await take(db, session, 500)
   })
@@ -129,6 +153,7 @@ describe('pitfall 24: on 400,000 live jobs that were never analyzed', () => {
           100,
         ),
     ],
+    ['claim jobs whose payloads lie apart', db => take(db, session, 100, 'mail', 'large')],
     ['promote', db => promote(db, 500, 'channel')],
     [
       'complete',
@@ -216,6 +241,8 @@ describe('pitfall 24: on 400,000 live jobs that were never analyzed', () => {
     ['enqueue one', db => enqueue(db, [aJob()], 'channel')],
     ['enqueue several', db => enqueue(db, [aJob(), aJob()], 'channel')],
     ['enqueue some with wishes', db => enqueue(db, [aJob({ tenant: 'a' }), aJob()], 'channel')],
+    ['enqueue a large one', db => enqueue(db, [aLargeJob()], 'channel')],
+    ['enqueue several large ones', db => enqueue(db, [aLargeJob(), aLargeJob()], 'channel')],
     ['enqueue with unique keys', db => enqueue(db, [aJob({ uniqueKey: 'a' }), aJob({ uniqueKey: 'b' })], 'channel')],
     ['renew a lease', db => renewSession(db, session, 3_600_000)],
     ['find jobs asked to be cancelled', db => cancelAsked(db)],
@@ -223,6 +250,7 @@ describe('pitfall 24: on 400,000 live jobs that were never analyzed', () => {
     ['redrive', db => redrive(db, [newJobId(), newJobId()], 'channel')],
     ['look a job up', db => findJob(db, newJobId())],
     ['forget old attempts', db => forgetAttempts(db, 1_000, 100)],
+    ['forget old payloads', db => forgetPayloads(firstPartOf(db), -3_600_000, 100)],
   ])('%s reads no job it does not need', async (_what, act) => {
     const { db: recorded, onLiveTable, seen } = recording(db)
     await act(recorded)
