@@ -8,6 +8,7 @@ import { getDeadLetter, listDeadLetters } from '../../src/ledger/dead-letter.js'
 import { removeDeadLetters } from '../../src/ledger/dead-letter-change.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
 import { findJob } from '../../src/ledger/job.js'
+import { migrate, readMigrations } from '../../src/ledger/migrate.js'
 import { lettersToShow } from '../../src/ledger/mirror.js'
 import { redrive } from '../../src/ledger/redrive.js'
 import {
@@ -17,8 +18,9 @@ import {
   expireDeadLetters,
   forgetPayloads,
 } from '../../src/ledger/retention.js'
+import { inSchema } from '../../src/ledger/schema-name.js'
 import { settle } from '../../src/ledger/settle.js'
-import { DATABASES, freshDatabase } from '../support/databases.js'
+import { administer, DATABASES, type FreshDatabase, freshDatabase } from '../support/databases.js'
 import { aJob, aSession, buried, cancelled, completed, take } from '../support/story.js'
 
 const DAY_MS = 86_400_000
@@ -239,4 +241,56 @@ it('a payload that is not JSON is refused for the whole batch, as a small one is
   const { db } = await freshDatabase('memory')
   await expect(enqueue(db, [aLargeJob(), aJob({ payloadText: `"${'x'.repeat(3_000)}` })], null)).rejects.toThrow()
   expect(await apart(db)).toEqual([])
+})
+
+describe('a role that may only enqueue', () => {
+  const inRole = async (work: (fresh: FreshDatabase & { role: string; grant: string }) => Promise<void>) => {
+    const fresh = await freshDatabase('server', { migrated: false })
+    const url = fresh.url as string
+    const role = `redrive_test_shop_${process.pid}`
+    const grant = `GRANT USAGE ON SCHEMA redrive TO ${role};
+      GRANT SELECT, INSERT ON redrive.job TO ${role};
+      GRANT USAGE ON SEQUENCE redrive.job_seq TO ${role};`
+    await administer(url, `CREATE ROLE ${role}`)
+    try {
+      await work({ ...fresh, role, grant })
+    } finally {
+      await administer(url, `DROP OWNED BY ${role}`)
+      await administer(url, `DROP ROLE ${role}`)
+    }
+  }
+  const enqueueAs = (db: Database, role: string) =>
+    db.transaction(async tx => {
+      await tx.execute(`SET LOCAL ROLE ${role}`)
+      await enqueue(tx, [aLargeJob()], null)
+      await enqueue(tx, [aLargeJob(), aJob()], null)
+      await enqueue(tx, [aLargeJob({ uniqueKey: 'a' })], null)
+    })
+
+  it('needs to be told of payloads', () =>
+    inRole(async ({ db, role, grant }) => {
+      await migrate(db)
+      await db.transaction(tx => tx.execute(grant))
+      await expect(enqueueAs(db, role)).rejects.toThrow('permission denied for table payload')
+      await db.transaction(tx => tx.execute(`GRANT INSERT ON redrive.payload TO ${role}`))
+      await enqueueAs(db, role)
+      expect(await apart(db)).toHaveLength(3)
+    }))
+
+  it('need not if it was there before payloads lay apart', () =>
+    inRole(async ({ db, role, grant }) => {
+      const before = (await readMigrations()).filter(({ version }) => version < 17)
+      await db.transaction(async tx => {
+        await tx.execute(`CREATE SCHEMA redrive;
+          CREATE TABLE redrive.migration (version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL)`)
+        for (const { version, name, checksum, text } of before) {
+          await tx.execute(inSchema(text, db.schema))
+          await tx.query(sql`INSERT INTO redrive.migration VALUES ($1, $2, $3)`, [version, name, checksum])
+        }
+        await tx.execute(grant)
+      })
+      expect(await migrate(db)).not.toEqual([])
+      await enqueueAs(db, role)
+      expect(await apart(db)).toHaveLength(3)
+    }))
 })

@@ -10,6 +10,20 @@ CREATE TABLE redrive.payload (
   body text NOT NULL
 );
 
+-- Who may enqueue, or look at jobs, may do so with large payloads.
+DO $$
+DECLARE
+  granted record;
+BEGIN
+  FOR granted IN
+    SELECT a.privilege_type AS privilege, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END AS role
+    FROM pg_class c CROSS JOIN aclexplode(c.relacl) a
+    WHERE c.oid = 'redrive.job'::regclass AND a.grantee <> c.relowner AND a.privilege_type IN ('SELECT', 'INSERT')
+  LOOP
+    EXECUTE format('GRANT %s ON redrive.payload TO %s', granted.privilege, granted.role);
+  END LOOP;
+END $$;
+
 -- Null: it lies apart.
 ALTER TABLE redrive.job ALTER payload DROP NOT NULL;
 ALTER TABLE redrive.finished_job ALTER payload DROP NOT NULL;
