@@ -32,9 +32,12 @@ const WRITE = sql`
 
 const text = (value: Json | undefined) => (value === undefined ? null : JSON.stringify(value))
 
+export const reasonOf = (reason: string | undefined): string | null =>
+  reason === undefined ? null : cap(reason, LIMITS.reasonChars)
+
 export async function writeAudit(db: Queryable, entry: AuditEntry): Promise<void> {
   const { actor, action, targetType, target, before, after, reason } = entry
-  const why = reason === undefined ? null : cap(reason, LIMITS.reasonChars)
+  const why = reasonOf(reason)
   await db.query(WRITE, [db.now(), actor, action, targetType, target, text(before), text(after), why])
 }
 

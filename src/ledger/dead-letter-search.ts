@@ -94,20 +94,31 @@ const ORDER_BY: Readonly<Record<Order, string>> = {
 const AFTER = `AND ($12::bigint IS NULL OR
   (died_at, seq) < (timestamptz 'epoch' + $12::bigint * interval '1 microsecond', $13::bigint))`
 
+/** A branch for each status there is, or for the one that is given. */
+const ANY_STATUS = RECOVERY_STATUSES.map(
+  status => `status = '${status}'
+       AND ($5::redrive.recovery_status IS NULL OR $5::redrive.recovery_status = '${status}')`,
+)
+const GIVEN_STATUS = ['status = $5::redrive.recovery_status']
+
 /**
  * Dead letters of one lead, in order, `columns` of each, at most `$11`. With a `cursor`, those after it: `$12` and `$13`.
  */
-function inOrder(lead: Lead, order: Order, columns: string, cursor: '' | typeof AFTER = ''): string {
-  const branch = (start: string, status: RecoveryStatus, kind?: Kind) => `
+function inOrder(
+  lead: Lead,
+  order: Order,
+  columns: string,
+  { cursor = '', statuses = ANY_STATUS }: { cursor?: '' | typeof AFTER; statuses?: readonly string[] } = {},
+): string {
+  const branch = (start: string, status: string, kind?: Kind) => `
     (SELECT ${columns} FROM redrive.dead_letter
-     WHERE ${start} AND status = '${status}'
-       AND ($5::redrive.recovery_status IS NULL OR $5::redrive.recovery_status = '${status}')
+     WHERE ${start} AND ${status}
        ${kind ? `AND kind = '${kind}' AND ($3::redrive.failure_kind IS NULL OR $3::redrive.failure_kind = '${kind}')` : ''}
        AND ($8::timestamptz IS NULL OR died_at >= $8::timestamptz)
        AND ($9::timestamptz IS NULL OR died_at < $9::timestamptz) ${cursor}
      ${ORDER_BY[order]} LIMIT (SELECT $11::integer))`
   const branches = startsOf(lead).flatMap(start =>
-    RECOVERY_STATUSES.flatMap(status =>
+    statuses.flatMap(status =>
       lead === 'none' ? KINDS.map(kind => branch(start, status, kind)) : branch(start, status),
     ),
   )
@@ -132,7 +143,7 @@ export const pageOf = (body: string): Readonly<Record<Lead, Statement>> =>
     lead => sql`
   WITH looked AS MATERIALIZED (
     SELECT spot, died_at, seq, ${MATCHES} AS hit
-    FROM (${inOrder(lead, 'newest first', `ctid AS spot, died_at, seq, ${EVIDENCE}`, AFTER)}) letter
+    FROM (${inOrder(lead, 'newest first', `ctid AS spot, died_at, seq, ${EVIDENCE}`, { cursor: AFTER })}) letter
   ), found AS MATERIALIZED (
     SELECT spot FROM looked WHERE hit LIMIT $14::integer OFFSET $15::integer
   ), rest AS MATERIALIZED (
@@ -158,26 +169,31 @@ export const COUNT_LEAD = countOf('died_at, seq', TYPES)
 export const SKIP = forEachLead(
   lead => sql`
   SELECT ${placeOf('last')} AS place FROM (
-    SELECT died_at, seq FROM (${inOrder(lead, 'newest first', 'died_at, seq', AFTER)}) letter
+    SELECT died_at, seq FROM (${inOrder(lead, 'newest first', 'died_at, seq', { cursor: AFTER })}) letter
     WHERE ${TYPES} OFFSET $11::integer - 1
   ) last`,
 )
 
 /** `$12`: at most so many. `$13`: only those that died so many milliseconds ago or earlier; `$14` is now. */
 const frozen = (lead: Lead) => `
-  SELECT id, unique_key FROM (${inOrder(lead, 'oldest first', `id, unique_key, died_at, seq, ${EVIDENCE}`)}) letter
+  SELECT id, unique_key
+  FROM (${inOrder(lead, 'oldest first', `id, unique_key, died_at, seq, ${EVIDENCE}`, { statuses: GIVEN_STATUS })}) letter
   WHERE ${MATCHES} AND ($13::double precision IS NULL
     OR died_at <= coalesce($14::timestamptz, now()) - $13::double precision * interval '1 millisecond')
   LIMIT $12::integer`
 export const FREEZE = forEachLead(lead => sql`SELECT id FROM (${frozen(lead)}) frozen`)
-/** The same in batches of `$15`, each with places in line: batches that are then written side by side keep their order. */
+/**
+ * The same in batches of `$15`, with `;` between them, and places in line: batches that are then written side by side keep
+ * their order. Put together as they come, which is in order: neither grouped nor sorted again.
+ */
 export const FREEZE_IN_BATCHES = forEachLead(
   lead => sql`
-  SELECT string_agg(id::text, ',' ORDER BY n) AS ids, array_agg(place ORDER BY n)::text AS places,
+  SELECT string_agg(id::text, comma) AS ids, string_agg(nextval('redrive.job_seq')::text, comma) AS places,
     count(unique_key) > 0 AS keyed
   FROM (
-    SELECT id, unique_key, nextval('redrive.job_seq') AS place, row_number() OVER () - 1 AS n FROM (${frozen(lead)}) frozen
-  ) numbered GROUP BY n / $15::integer ORDER BY n / $15::integer`,
+    SELECT id, unique_key, CASE (row_number() OVER () - 1) % $15::integer WHEN 0 THEN ';' ELSE ',' END AS comma
+    FROM (${frozen(lead)}) frozen
+  ) spaced`,
 )
 export const PREVIEW = forEachLead(lead => sql`SELECT count(*) AS count FROM (${frozen(lead)}) frozen`)
 

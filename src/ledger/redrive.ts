@@ -2,6 +2,8 @@
 // `redriving`, until its job has ended; one whose unique key a live job holds is left open and reported (pitfall 4); one
 // whose job was sent back and then cancelled has ended for good (its redrives are not its recovery attempts).
 import type { JobId } from '../domain/ids.js'
+import type { RecoveryStatus } from '../domain/lifecycle.js'
+import { type AuditEntry, reasonOf } from './audit.js'
 import { type Queryable, sql } from './database.js'
 import { FREEZE, FREEZE_IN_BATCHES, filterParams, PREVIEW, type Sought, searchOf } from './dead-letter-search.js'
 
@@ -25,7 +27,10 @@ const REVIVE = `
 // (`ARRAY(SELECT …)`), which of them are open (`IS TRUE`), and which of them came back (`IN` as a value is looked up in a
 // hash table; as a condition it may become a loop over all pairs) (pitfall 24). Letters are marked by their id, not by
 // their place: one that was changed while its lock was waited for is in a place that this statement's snapshot does not see.
-const REDRIVE = sql`
+//
+// The answer is short: a row a queue, with those that stayed. Who asked knows the others, and their ids come back only where
+// some were not open any more.
+const redriving = (then = '') => sql`
   WITH keyless AS (
     UPDATE redrive.dead_letter SET ${MARK} WHERE ${ASKED} AND (${OPEN} AND unique_key IS NULL) IS TRUE RETURNING ${TAKEN}
   ), keyed AS MATERIALIZED (
@@ -43,13 +48,24 @@ const REDRIVE = sql`
   ), marked AS (
     UPDATE redrive.dead_letter SET ${MARK} WHERE id = ANY (ARRAY(SELECT id FROM revived_by_key))
   ), answer AS MATERIALIZED (
-    SELECT id, queue, unique_key IS NULL OR id IN (SELECT id FROM revived_by_key) AS redriven FROM asked
-  )
-  SELECT id, redriven, queue, (
-    SELECT count(pg_notify($3, woken.queue)) FROM (SELECT DISTINCT queue FROM answer WHERE redriven) woken
-    WHERE $3::text IS NOT NULL
-  ) AS woken
+    SELECT queue, count(*) FILTER (WHERE redriven) AS went, count(*) FILTER (WHERE NOT redriven) AS stayed,
+      string_agg(id::text, ',') FILTER (WHERE NOT redriven) AS conflicts,
+      string_agg(id::text, ',') FILTER (WHERE redriven AND (SELECT count(*) FROM asked) < cardinality($1::uuid[])) AS redriven
+    FROM (SELECT id, queue, unique_key IS NULL OR id IN (SELECT id FROM revived_by_key) AS redriven FROM asked) each
+    GROUP BY queue
+  )${then}
+  SELECT queue, went::integer AS went, conflicts, redriven,
+    CASE WHEN $3::text IS NOT NULL AND went > 0 THEN pg_notify($3, queue) END AS woken
   FROM answer`
+
+const REDRIVE = redriving()
+/** With its entry in the audit, `$6` … `$10`: a transaction of its own that is one statement. */
+const REDRIVE_AUDITED = redriving(`, audited AS (
+    INSERT INTO redrive.audit (at, actor, action, target_type, target, reason, after)
+    SELECT coalesce($2::timestamptz, now()), $6, $7, $8, $9, $10,
+      json_build_object('redriven', coalesce(sum(went), 0), 'conflicts', coalesce(sum(stayed), 0))
+    FROM answer
+  )`)
 
 export interface RedriveResult {
   readonly redriven: readonly JobId[]
@@ -75,23 +91,35 @@ export interface RedriveBatch {
 
 export const batchOf = (ids: readonly JobId[]): RedriveBatch => ({ ids: ids.join(','), places: null, keyed: true })
 
-/** The same, and which queues have work now. */
+/** The same, and which queues have work now. `entry`: written to the audit with how many went, and how many did not. */
 export async function redriveMany(
   db: Queryable,
   { ids, places, keyed }: RedriveBatch,
   channel: string | null,
+  entry?: AuditEntry,
 ): Promise<RedriveResult & { readonly queues: ReadonlySet<string> }> {
-  type Row = { id: JobId; redriven: boolean; queue: string }
-  const rows = await db.query<Row>(REDRIVE, [`{${ids}}`, db.now(), channel, places, keyed])
-  const redriven = rows.filter(row => row.redriven)
-  return {
-    redriven: redriven.map(row => row.id),
-    conflicts: rows.filter(row => !row.redriven).map(row => row.id),
-    queues: new Set(redriven.map(row => row.queue)),
-  }
+  type Row = { queue: string; went: number; conflicts: string | null; redriven: string | null }
+  const params = [`{${ids}}`, db.now(), channel, places, keyed]
+  const rows = entry
+    ? await db.query<Row>(REDRIVE_AUDITED, [...params, ...auditParams(entry)])
+    : await db.query<Row>(REDRIVE, params)
+  const asked = idsOf(ids)
+  const conflicts = rows.flatMap(row => idsOf(row.conflicts))
+  const went = rows.reduce((sum, row) => sum + row.went, 0)
+  const stayed = new Set(conflicts)
+  const redriven =
+    went + conflicts.length === asked.length
+      ? asked.filter(id => !stayed.has(id))
+      : rows.flatMap(row => idsOf(row.redriven))
+  return { redriven, conflicts, queues: new Set(rows.filter(row => row.went > 0).map(row => row.queue)) }
 }
 
-type Frozen = Sought & { readonly diedBeforeMs?: number }
+const auditParams = ({ actor, action, targetType, target, reason }: AuditEntry) =>
+  [actor, action, targetType, target, reasonOf(reason)] as const
+
+const idsOf = (text: string | null) => (text ? text.split(',') : []) as JobId[]
+
+type Frozen = Sought & { readonly status: RecoveryStatus; readonly diedBeforeMs?: number }
 
 // However many there are to look at (null): what is left out would silently not be redriven.
 const frozenParams = (db: Queryable, filter: Frozen, limit: number) =>
@@ -112,7 +140,10 @@ export async function freezeInBatches(
   size: number,
 ): Promise<RedriveBatch[]> {
   const { lead } = await searchOf(db, filter)
-  return db.query<RedriveBatch>(FREEZE_IN_BATCHES[lead], [...frozenParams(db, filter, limit), size])
+  type Row = { ids: string | null; places: string | null; keyed: boolean }
+  const [row] = await db.query<Row>(FREEZE_IN_BATCHES[lead], [...frozenParams(db, filter, limit), size])
+  const places = row?.places?.split(';')
+  return (row?.ids?.split(';') ?? []).map((ids, n) => ({ ids, places: `{${places?.[n]}}`, keyed: row?.keyed === true }))
 }
 
 /** How many that would be. */

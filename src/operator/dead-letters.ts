@@ -115,17 +115,12 @@ export function deadLetters(desk: Desk) {
 
     /** Sends back all open ones that match now. What dies later does not join (pitfall 7); conflicts are reported. */
     async retryMany(selection: Selection, acting: Acting = {}): Promise<RedriveResult> {
-      const sought = await soughtBy(db, { status: 'pending', ...selectionFilter(selection) })
-      const batches = await freezeInBatches(db, sought, MOST_AT_ONCE, BATCH)
+      const batches = await freezeInBatches(db, await selectedBy(db, selection), MOST_AT_ONCE, BATCH)
+      const audit = entry('retry many', JSON.stringify(selection).slice(0, 500), acting)
       const redriven: JobId[] = []
       const conflicts: JobId[] = []
       await inLanes(batches, async batch => {
-        const done = await db.transaction(async tx => {
-          const result = await redriveMany(tx, batch, channel)
-          const after = { redriven: result.redriven.length, conflicts: result.conflicts.length }
-          await writeAudit(tx, { ...entry('retry many', JSON.stringify(selection).slice(0, 500), acting), after })
-          return result
-        })
+        const done = await redriveMany(db, batch, channel, audit)
         redriven.push(...done.redriven)
         conflicts.push(...done.conflicts)
         for (const queue of done.queues) desk.wake(queue)
@@ -135,8 +130,7 @@ export function deadLetters(desk: Desk) {
 
     /** How many `retryMany` would send back. */
     async preview(selection: Selection): Promise<number> {
-      const sought = await soughtBy(db, { status: 'pending', ...selectionFilter(selection) })
-      return preview(db, sought, MOST_AT_ONCE)
+      return preview(db, await selectedBy(db, selection), MOST_AT_ONCE)
     },
 
     /** Closes one for good. */
@@ -235,6 +229,11 @@ async function soughtBy(db: Queryable, { group, ...filter }: DeadLetterFilter): 
     ...filter,
     fingerprints: fingerprint === undefined ? fingerprints : fingerprints.filter(f => f === fingerprint),
   }
+}
+
+async function selectedBy(db: Queryable, selection: Selection) {
+  const { status = 'pending', ...filter } = selectionFilter(selection)
+  return { ...(await soughtBy(db, filter)), status }
 }
 
 function selectionFilter({ all, ...filter }: Selection): DeadLetterFilter {

@@ -5,7 +5,7 @@ import type { JobId } from '../../src/domain/ids.js'
 import { type Database, sql } from '../../src/ledger/database.js'
 import { countDeadLetters, listDeadLetters } from '../../src/ledger/dead-letter.js'
 import type { Sought } from '../../src/ledger/dead-letter-search.js'
-import { redrive } from '../../src/ledger/redrive.js'
+import { freeze, freezeInBatches, preview, redrive } from '../../src/ledger/redrive.js'
 import { beforeFirst, freshDatabase } from '../support/databases.js'
 import { explaining, type PlanNode } from '../support/explaining.js'
 
@@ -81,6 +81,19 @@ describe.each(['never analyzed', 'analyzed'] as const)('pitfall 24: 60,000 dead 
     else expect(total.value).toBeLessThanOrEqual(matching)
     expect(desk.scanned()).toEqual([])
     expect(desk.rows()).toBeLessThan(MOST_READ)
+  })
+
+  it.each(FILTERS)('what a bulk verb takes by %s', async (_what, filter, matching) => {
+    const desk = explaining(db, LETTERS)
+    const sought = { status: 'pending', ...filter } as const
+    const ids = await freeze(desk.db, sought, MANY)
+    const batches = await freezeInBatches(desk.db, sought, MANY, 1_000)
+    expect(batches.flatMap(batch => batch.ids.split(','))).toEqual(ids)
+    expect(batches.flatMap(batch => batch.places?.split(','))).toHaveLength(ids.length)
+    expect(await preview(desk.db, sought, MANY)).toBe(ids.length)
+    if (matching === 'many') expect(batches.length).toBeGreaterThan(10)
+    else expect(ids.length).toBeLessThanOrEqual(matching)
+    expect(desk.scanned()).toEqual([])
   })
 
   it('following the cursor finds what is rare, however many short pages that takes', async () => {
