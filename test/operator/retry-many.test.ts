@@ -1,12 +1,14 @@
 // Sending back many: the set is that of the call, whatever happens to it while its batches are written; who could not go is
 // told apart from who went; and a batch and its entry in the audit are there together or not at all.
-import { describe, expect, it } from 'vitest'
+import pg from 'pg'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { type JobId, newJobId } from '../../src/domain/ids.js'
 import { readAudit } from '../../src/ledger/audit.js'
 import { type Database, sql } from '../../src/ledger/database.js'
 import { removeDeadLetters } from '../../src/ledger/dead-letter-change.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
 import { batchOf, redrive, redriveMany } from '../../src/ledger/redrive.js'
+import { wakeChannel } from '../../src/ledger/wake-channel.js'
 import { deadLetters } from '../../src/operator/dead-letters.js'
 import { freshDatabase } from '../support/databases.js'
 import { aJob } from '../support/story.js'
@@ -153,4 +155,19 @@ describe.each(['memory', 'server'] as const)('sending back many (%s)', kind => {
     expect((await desk().retryMany(selection)).redriven).toEqual(ids.slice(1))
     expect((await db.query<Died>(DIED))[0]?.status).toBe('permanently_failed')
   })
+})
+
+it('other processes hear of every queue that has work now, and of no other', async () => {
+  const { db, url } = await freshDatabase('server')
+  await db.query(FILL, [true, 1, 4])
+  await enqueue(db, [aJob({ queue: 'fax', uniqueKey: 'key 4' })], null)
+  const listener = new pg.Client({ connectionString: url })
+  await listener.connect()
+  onTestFinished(() => listener.end())
+  const heard: (string | undefined)[] = []
+  listener.on('notification', ({ payload }) => heard.push(payload))
+  await listener.query(`LISTEN ${wakeChannel(db)}`)
+  const { redriven, conflicts } = await deadLetters({ db, wake: () => {} }).retryMany({ all: true })
+  await listener.query('SELECT 1') // what was notified before is heard by now
+  expect([redriven.length, conflicts.length, heard]).toEqual([3, 1, ['mail']])
 })
