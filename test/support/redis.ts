@@ -3,7 +3,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -12,6 +11,7 @@ import { services } from '../../scripts/services.mjs'
 import { systemClock, systemRandom } from '../../src/domain/clock.js'
 import type { Broker, BrokerConsumeOptions, BrokerConsumer, Delivery, Message } from '../../src/transport/broker.js'
 import { type RedisOptions, redis } from '../../src/transport/transports/redis.js'
+import { freePort } from './free-port.js'
 import { until } from './until.js'
 
 let refusal: Promise<string | undefined> | undefined
@@ -186,14 +186,4 @@ export async function privateRedis(
       await rm(folder, { recursive: true, force: true })
     },
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
