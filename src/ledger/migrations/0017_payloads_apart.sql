@@ -4,7 +4,7 @@
 
 -- Whoever wants to know whether a payload is still needed asks for its id among jobs, dead letters and the history
 -- (ledger/retention.ts): it may be in two of them, and a reference would be checked at every move.
--- As text: whoever writes it has made it JSON, and reading 10 KB to see that it is takes as long as storing it.
+-- As text: whoever writes it has made it JSON, and it need not be read through again to see that it is.
 CREATE TABLE redrive.payload (
   id   uuid PRIMARY KEY,
   body text NOT NULL
