@@ -2,6 +2,7 @@
 // rolled back or not: the counts are those that counting gives. Seen red: without the trigger of each of the three.
 import { expect, it } from 'vitest'
 import type { JobId } from '../../src/domain/ids.js'
+import type { ClaimedJob } from '../../src/domain/job.js'
 import { type Database, sql } from '../../src/ledger/database.js'
 import { annotate } from '../../src/ledger/dead-letter-change.js'
 import { deadLetterCounts, foldLetterCounts } from '../../src/ledger/dead-letter-count.js'
@@ -31,15 +32,19 @@ async function expectTrue(db: Database): Promise<number> {
   return total
 }
 
-/** So many jobs die, of two kinds. */
-async function die(db: Database, count: number) {
+/** So many jobs, claimed. */
+async function claimed(db: Database, count: number): Promise<ClaimedJob[]> {
   const session = await aSession(db)
   await enqueue(
     db,
     Array.from({ length: count }, () => aJob()),
     null,
   )
-  const jobs = await take(db, session, count)
+  return take(db, session, count)
+}
+
+/** They die, of two kinds. */
+async function die(db: Database, jobs: readonly ClaimedJob[]) {
   const kinds = ['network', 'validation'] as const
   await settle(
     db,
@@ -52,7 +57,7 @@ async function die(db: Database, count: number) {
 it.each(DATABASES)('through a whole life: $name', async ({ open }) => {
   const { db } = await open()
   expect(await deadLetterCounts(db)).toEqual([])
-  const ids = await die(db, 5)
+  const ids = await die(db, await claimed(db, 5))
   expect(await expectTrue(db)).toBe(5)
   await annotate(db, ids[0] as JobId, { notes: 'mine' })
   await redrive(db, ids.slice(0, 3), null)
@@ -72,7 +77,10 @@ it.each(DATABASES)('through a whole life: $name', async ({ open }) => {
 it('by many connections at once, with some that are rolled back and some that are gone', async () => {
   const { db, another } = await freshDatabase('server')
   const others = Array.from({ length: 4 }, () => another())
-  const died = await Promise.all(others.map(other => die(other, 40)))
+  // One after the other: of those that claim at once, one may find all it sees taken by another, and come away with fewer.
+  const dying: ClaimedJob[][] = []
+  for (const other of others) dying.push(await claimed(other, 40))
+  const died = await Promise.all(others.map((other, nth) => die(other, dying[nth] ?? [])))
   await Promise.all(died.map((ids, nth) => redrive(others[(nth + 1) % 4] ?? db, ids.slice(0, 20), null)))
   const undone = db.transaction(async tx => {
     await redrive(tx as unknown as Database, died.flat().slice(100), null)
@@ -82,7 +90,8 @@ it('by many connections at once, with some that are rolled back and some that ar
   expect(await expectTrue(db)).toBe(160)
   await Promise.all(others.map(other => other.close()))
   // Ten of those that came back die again.
-  await Promise.all([foldLetterCounts(db), die(db, 10), foldLetterCounts(db)])
+  const again = await claimed(db, 10)
+  await Promise.all([foldLetterCounts(db), die(db, again), foldLetterCounts(db)])
   expect(await expectTrue(db)).toBe(160)
   expect((await db.query(SHARDS)).length).toBeLessThanOrEqual(11)
 })
@@ -132,7 +141,7 @@ it.each(EMBEDDED_AND_SERVER)('of letters that were there before they were counte
   expect((await migrate(db)).slice(0, 2)).toEqual(['0011_letter_counts.sql', '0012_counts_index.sql'])
   expect(await expectTrue(db)).toBe(100)
   expect(await db.query(HAS_INDEX)).toEqual([{ there: false }])
-  await die(db, 4)
+  await die(db, await claimed(db, 4))
   expect(await expectTrue(db)).toBe(104)
   await db.query(sql`DELETE FROM redrive.dead_letter WHERE queue = 'queue 1'`)
   await foldLetterCounts(db)
