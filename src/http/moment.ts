@@ -66,7 +66,9 @@ export class Moment {
 
   #ask(make: () => Promise<unknown>): Kept {
     const at = this.#clock.monotonic()
-    const asked: Kept = { at, value: make(), tookMs: 0, isRenewed: false }
+    // A question that throws at once is an answer that fails: who asks two at the same time must not lose hold of the first.
+    const value = new Promise(resolve => resolve(make()))
+    const asked: Kept = { at, value, tookMs: 0, isRenewed: false }
     asked.value.then(
       () => {
         asked.tookMs = this.#clock.monotonic() - at

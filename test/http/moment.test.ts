@@ -33,6 +33,16 @@ describe('answers of a moment', () => {
     expect(await desk.answered()).toBe(2)
   })
 
+  it('that cannot even be asked for fail as any others do, and are asked for again', async () => {
+    const moment = new Moment(manualClock())
+    const closed = () => {
+      throw new Error('closed')
+    }
+    const both = Promise.all([(async () => moment.cached('a', closed))(), moment.cached('b', closed)])
+    await expect(both).rejects.toThrow('closed')
+    expect(await moment.cached('a', async () => 1)).toBe(1)
+  })
+
   it('are forgotten with a change', async () => {
     const desk = asking()
     await desk.answered()
