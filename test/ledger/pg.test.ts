@@ -1,4 +1,5 @@
 // The adapter to a Postgres server: what it takes, what it gives back, and what it does when a connection breaks.
+import { type AddressInfo, createServer } from 'node:net'
 import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { sql } from '../../src/ledger/database.js'
@@ -216,4 +217,31 @@ it('parameters never reach the text of a statement', async () => {
   )
   await enqueue(db, [aJob({ queue: 'secret-queue', payloadText: '"secret"' })], null)
   expect(texts.join()).not.toContain('secret')
+})
+
+it('a connection that is terminated with its first word fails what asked for it, and nothing else', async () => {
+  const message = (kind: string, body: Buffer) => {
+    const head = Buffer.alloc(5)
+    head.write(kind)
+    head.writeInt32BE(body.length + 4, 1)
+    return Buffer.concat([head, body])
+  }
+  const fatal = 'SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0'
+  // All in one piece: the pool gives the connection away and hears the end of it in the same breath.
+  const welcome = Buffer.concat([
+    message('R', Buffer.alloc(4)),
+    message('Z', Buffer.from('I')),
+    message('E', Buffer.from(fatal)),
+  ])
+  const server = createServer(socket => {
+    socket.on('error', () => {})
+    socket.once('data', () => socket.end(welcome))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const db = openPg(`postgres://nobody@127.0.0.1:${port}/none`, { schema: 'redrive' })
+  onTestFinished(() => db.close())
+  await expect(db.transaction(tx => tx.query(ONE))).rejects.toThrow()
+  await expect(db.query(ONE)).rejects.toThrow()
 })
