@@ -4,7 +4,7 @@
 import type { JobId, Lease, SessionId } from '../domain/ids.js'
 import type { ClaimedJob } from '../domain/job.js'
 import { type Database, hot, sql } from './database.js'
-import { listOf, payloadOf } from './rows.js'
+import { listOf, payloadApart } from './rows.js'
 
 export interface Lane {
   readonly queue: string
@@ -29,7 +29,7 @@ const BETWEEN_JOBS = '\x1e'
 const BETWEEN_FIELDS = '\x1f'
 
 /** The payload is last, and missing where it lies apart. */
-const PACKED = `concat(redrive.packed(j.ctid, j), CASE WHEN j.payload IS NULL THEN ${payloadOf('j')} END) AS jobs`
+const PACKED = `concat(redrive.packed(j.ctid, j), CASE WHEN j.payload IS NULL THEN ${payloadApart('j')} END) AS jobs`
 
 /** In the order of redrive.packed. Empty: it has none. */
 // biome-ignore format: one line for what belongs together

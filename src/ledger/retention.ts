@@ -95,11 +95,12 @@ const FORGET_RUNS = sql`
 // Ids begin with the time at which they were made, so that those which may go are at the start. They are gone through in
 // their order, and once: what a live job or a dead letter still needs is passed by. Each is looked up by itself, not joined: a
 // plan would depend on statistics (pitfall 24).
+const THEN = millis(`(coalesce($1::timestamptz, now()) - $2::double precision * interval '1 millisecond')`)
+const FIRST_ID_THEN = `rpad(lpad(to_hex((${THEN})::bigint), 12, '0'), 32, '0')::uuid`
 const FORGET_PAYLOADS = sql`
   WITH looked AS MATERIALIZED (
     SELECT id FROM redrive.payload
-    WHERE id > coalesce($4::uuid, '00000000-0000-0000-0000-000000000000') AND id < rpad(lpad(to_hex(
-      (${millis("coalesce($1::timestamptz, now()) - $2::double precision * interval '1 millisecond'")})::bigint), 12, '0'), 32, '0')::uuid
+    WHERE id > coalesce($4::uuid, '00000000-0000-0000-0000-000000000000') AND id < ${FIRST_ID_THEN}
     ORDER BY id LIMIT (SELECT $3::integer)
   ), removed AS (
     DELETE FROM redrive.payload WHERE id = ANY (ARRAY(

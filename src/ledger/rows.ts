@@ -5,9 +5,11 @@ import type { Json } from '../domain/json.js'
 // date_part, not extract: the latter works in numeric, which costs a microsecond a value.
 export const millis = (column: string): string => `date_part('epoch', ${column}) * 1000`
 
-/** SQL that reads a payload, as text, from wherever it lies (0017_payloads_apart.sql). `row`: a job, a dead letter or a finished job. */
-export const payloadOf = (row: string): string =>
-  `coalesce(${row}.payload::text, (SELECT p.body FROM redrive.payload p WHERE p.id = ${row}.id))`
+/** SQL that reads, as text, a payload that lies apart (0017_payloads_apart.sql). `row`: a job, a dead letter or a finished job. */
+export const payloadApart = (row: string): string => `(SELECT p.body FROM redrive.payload p WHERE p.id = ${row}.id)`
+
+/** The same, wherever it lies. */
+export const payloadOf = (row: string): string => `coalesce(${row}.payload::text, ${payloadApart(row)})`
 
 /** `{ key: value }`, or nothing when the column is null. */
 export function optional<Key extends string, Value>(key: Key, value: Value | null | undefined): { [K in Key]?: Value } {

@@ -240,8 +240,12 @@ it('a connection that is terminated with its first word fails what asked for it,
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
   const { port } = server.address() as AddressInfo
-  const db = openPg(`postgres://nobody@127.0.0.1:${port}/none`, { schema: 'redrive' })
-  onTestFinished(() => db.close())
-  await expect(db.transaction(tx => tx.query(ONE))).rejects.toThrow()
-  await expect(db.query(ONE)).rejects.toThrow()
+  const url = `postgres://nobody@127.0.0.1:${port}/none`
+  const theirs = new pg.Pool({ connectionString: url })
+  onTestFinished(() => theirs.end())
+  for (const db of [openPg(url, { schema: 'redrive' }), adoptPg(theirs, { schema: 'redrive' })]) {
+    onTestFinished(() => db.close())
+    await expect(db.transaction(tx => tx.query(ONE))).rejects.toThrow()
+    await expect(db.query(ONE)).rejects.toThrow()
+  }
 })

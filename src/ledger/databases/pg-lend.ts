@@ -7,12 +7,18 @@ export async function lend<T>(
   pool: Pick<pg.Pool, 'connect'>,
   work: (client: pg.PoolClient, broke: (error: Error) => void) => Promise<T>,
 ): Promise<T> {
-  const client = await pool.connect()
   let broken: Error | undefined
   const broke = (error: Error) => {
     broken = error
   }
-  client.on('error', broke)
+  // By a callback: a promise would leave a moment in which nobody listens, and an error that nobody hears ends the process.
+  const client = await new Promise<pg.PoolClient>((resolve, reject) => {
+    pool.connect((error, lent) => {
+      if (!lent) return reject(error)
+      lent.on('error', broke)
+      resolve(lent)
+    })
+  })
   try {
     return await work(client, broke)
   } finally {

@@ -54,9 +54,6 @@ export function openPg(connectionString: string | undefined, options: PgOptions)
   } as pg.PoolConfig)
   // An idle connection that breaks is replaced at the next query; without a listener it would end the process.
   pool.on('error', () => {})
-  // Between the pool's hands and ours there is a moment in which nobody would hear that a connection broke: that would end the
-  // process. Whoever uses the connection next finds out.
-  pool.on('connect', client => client.on('error', () => {}))
   return pooled(pool, options, () => pool.end(), pool)
 }
 
