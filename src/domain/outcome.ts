@@ -16,7 +16,8 @@ export interface Hold {
 }
 
 export type Outcome =
-  | { readonly type: 'succeeded'; readonly result: Json }
+  /** `size`: how long the result is as text, where there is one. */
+  | { readonly type: 'succeeded'; readonly result: Json; readonly size?: number }
   /** `final`: the handler itself said that no retry can help (`bury`). */
   | { readonly type: 'failed'; readonly failure: Failure; readonly final?: boolean }
   | { readonly type: 'snoozed'; readonly delayMs: number }

@@ -158,7 +158,7 @@ function succeeded(returned: unknown, attempt: Attempt): Outcome {
   onReturned?.(returned)
   if (onReturned || returned === undefined || returned === null) return { type: 'succeeded', result: null }
   try {
-    return { type: 'succeeded', result: encodeResult(attempt.definition, returned) }
+    return { type: 'succeeded', ...encodeResult(attempt.definition, returned) }
   } catch (error) {
     // The work is done: running it again would only repeat it.
     return { type: 'failed', failure: classify(error, about(attempt)), final: true }

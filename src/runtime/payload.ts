@@ -32,14 +32,15 @@ export function decodePayload(job: AnyJobDefinition, text: string): unknown {
   return job.schema ? validate(job, payload) : payload
 }
 
-export function encodeResult(job: AnyJobDefinition, result: unknown): Json {
+/** The result as it will be read again, and how long it is as text. */
+export function encodeResult(job: AnyJobDefinition, result: unknown): { result: Json; size: number } {
   const text = toText(result ?? null, {
     what: `The result of job ${job.name}`,
     unserialisable: 'RESULT_NOT_SERIALISABLE',
     tooLarge: 'RESULT_TOO_LARGE',
     maxBytes: LIMITS.resultBytes,
   })
-  return JSON.parse(text) as Json
+  return { result: JSON.parse(text) as Json, size: text.length }
 }
 
 interface Writing {

@@ -1,19 +1,31 @@
 // How many jobs to claim ahead of free slots. Just enough to keep the slots busy while the next claim is on its way:
 // nothing for slow handlers, where a job claimed early would only wait here instead of on an idle worker (and would be
 // lost with this one), and hundreds for fast ones, where the round trip is what costs.
-const MOST = 1_000
+import type { ClaimedJob } from '../domain/job.js'
+
+const MANY = 1_000
+/** More than that only if they run within so long: whoever holds them may die, or become slow. */
+const SOON_MS = 60
+const MOST = 4_000
+/** However fast they are, no more text than this. */
+const MOST_TEXT = 16_000_000
 const WEIGHT = 0.5
+
+type Fetched = Pick<ClaimedJob, 'payloadText'>
 
 export class Prefetch {
   #finished = 0
   #since: number | undefined
   #perMs = 0
   #roundTripMs = 0
+  #textOfJob = 0
 
   /** How many to hold ready. What was fast and ends no more counts as slow, the longer the more. */
   target(now: number): number {
     const sinceMs = this.#since === undefined ? 0 : now - this.#since
-    return Math.min(MOST, Math.floor(this.#pace(sinceMs) * this.#roundTripMs * 2))
+    const pace = this.#pace(sinceMs)
+    const most = Math.min(MOST, Math.max(MANY, pace * SOON_MS), MOST_TEXT / this.#textOfJob)
+    return Math.floor(Math.min(most, pace * this.#roundTripMs * 2))
   }
 
   /** Jobs a millisecond, as of the last claims; after the very first one, as of what has ended since. */
@@ -28,7 +40,8 @@ export class Prefetch {
     this.#finished += 1
   }
 
-  fetched(startedAt: number, endedAt: number): void {
+  fetched(startedAt: number, endedAt: number, jobs: readonly Fetched[] = []): void {
+    if (jobs.length > 0) this.#textOfJob = blend(this.#textOfJob, textOf(jobs) / jobs.length)
     this.#roundTripMs = blend(this.#roundTripMs, endedAt - startedAt)
     if (this.#since !== undefined && endedAt > this.#since) {
       this.#perMs = blend(this.#perMs, this.#finished / (endedAt - this.#since))
@@ -40,3 +53,9 @@ export class Prefetch {
 
 /** The first sight counts in full. */
 const blend = (before: number, latest: number): number => (before === 0 ? latest : before + (latest - before) * WEIGHT)
+
+const textOf = (jobs: readonly Fetched[]): number => {
+  let length = 0
+  for (const { payloadText } of jobs) length += payloadText.length
+  return length
+}

@@ -35,9 +35,11 @@ interface Item {
 }
 
 const LANES = 2
-const LARGEST_BATCH = 1_000
-/** A second lane opens only for so many: a statement costs much the same for ten ends as for a hundred. */
-const WORTH_A_LANE = 500
+const LARGEST_BATCH = 2_000
+/** A batch that has more text than this in its results is cut short: it travels as one text. */
+const MOST_TEXT = 16_000_000
+/** A second lane opens only for a full batch: two that write half as much each take longer than one. */
+const WORTH_A_LANE = LARGEST_BATCH
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2_000
 
@@ -65,7 +67,7 @@ export function createSettler({ settle, instead, clock, random, onError, onWritt
   }
 
   const flush = async (lane: number) => {
-    const items = waiting.splice(0, LARGEST_BATCH)
+    const items = waiting.splice(0, batchSize(waiting))
     inFlight += items.length
     flying.add(items)
     // A batch of one sort is one statement: it is written whole or not at all, and tried again as such.
@@ -135,6 +137,17 @@ export function createSettler({ settle, instead, clock, random, onError, onWritt
       givenUp.abort()
     },
   }
+}
+
+const batchSize = (waiting: readonly Item[]): number => {
+  let text = 0
+  let count = 0
+  for (const { settlement } of waiting) {
+    if (count === LARGEST_BATCH || text > MOST_TEXT) break
+    count += 1
+    if (settlement.outcome.type === 'succeeded') text += settlement.outcome.size ?? 0
+  }
+  return count
 }
 
 const bySort = (items: readonly Item[]): Item[][] => {

@@ -240,7 +240,7 @@ export class Worker {
     const jobs = await this.#claims.fetch(demand, limit)
     const fetchedAt = clock.monotonic()
     this.#ledgerTurnSince = undefined
-    this.#prefetch.fetched(askedAt, fetchedAt)
+    this.#prefetch.fetched(askedAt, fetchedAt, jobs)
     this.#accept(current, jobs, fetchedAt)
     if (jobs.length === limit) return 0
     this.#hasSettledIn()

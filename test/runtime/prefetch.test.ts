@@ -2,12 +2,18 @@
 import { describe, expect, it } from 'vitest'
 import { Prefetch } from '../../src/runtime/prefetch.js'
 
+interface Pace {
+  readonly perMs: number
+  readonly roundTripMs: number
+  readonly payloadText?: string
+}
+
 /** A worker that finishes so many jobs in each millisecond, with claims that take so long; and when it last claimed. */
-function working(fetches: number, { perMs, roundTripMs }: { perMs: number; roundTripMs: number }) {
+function working(fetches: number, { perMs, roundTripMs, payloadText = '{}' }: Pace) {
   const prefetch = new Prefetch()
   let now = 0
   for (let nth = 0; nth < fetches; nth += 1) {
-    prefetch.fetched(now, now + roundTripMs)
+    prefetch.fetched(now, now + roundTripMs, [{ payloadText }])
     now += roundTripMs
     for (let job = 0; job < Math.round(perMs * roundTripMs); job += 1) prefetch.jobFinished()
   }
@@ -37,8 +43,15 @@ describe('claiming ahead', () => {
     expect(target).toBeLessThanOrEqual(200)
   })
 
-  it('never claims more than a thousand ahead', () => {
-    expect(targetOf(working(50, { perMs: 1_000, roundTripMs: 100 }))).toBe(1_000)
+  it('claims more than a thousand ahead only if they run within 60 ms, and never more than 4,000', () => {
+    expect(targetOf(working(50, { perMs: 10, roundTripMs: 100 }))).toBe(1_000)
+    expect(targetOf(working(50, { perMs: 40, roundTripMs: 50 }))).toBe(2_400)
+    expect(targetOf(working(50, { perMs: 1_000, roundTripMs: 100 }))).toBe(4_000)
+  })
+
+  it('claims fewer of those that are large: no more than 16 million characters', () => {
+    const large = { perMs: 10, roundTripMs: 100, payloadText: 'x'.repeat(100_000) }
+    expect(targetOf(working(50, large))).toBe(160)
   })
 
   it('forgets how fast it was when work becomes slow', () => {

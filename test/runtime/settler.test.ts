@@ -60,14 +60,28 @@ describe('the settler', () => {
     expect(await Promise.all(late)).toEqual([true, true])
   })
 
-  it('opens a second lane when many wait, and no third', async () => {
+  it('opens a second lane when a whole batch waits, and no third', async () => {
     const { clock, settler, flushes } = story()
     void settler.settle(end('a'))
     await clock.advance(0)
-    for (let nth = 0; nth < 2_000; nth += 1) void settler.settle(end(`late ${nth}`))
+    for (let nth = 0; nth < 1_999; nth += 1) void settler.settle(end(`late ${nth}`))
     await clock.advance(0)
-    expect(flushes.map(({ names }) => names.length)).toEqual([1, 1_000])
+    expect(flushes).toHaveLength(1)
+    for (let nth = 0; nth < 2_001; nth += 1) void settler.settle(end(`later ${nth}`))
+    await clock.advance(0)
+    expect(flushes.map(({ names }) => names.length)).toEqual([1, 2_000])
     expect(new Set(flushes.map(({ lane }) => lane)).size).toBe(2)
+  })
+
+  it('cuts a batch short whose results are long', async () => {
+    const { clock, settler, flushes, flush } = story()
+    const outcome = { type: 'succeeded', result: null, size: 1_000_000 } as const
+    for (let nth = 0; nth < 20; nth += 1) void settler.settle({ ...end(`long ${nth}`), outcome })
+    await clock.advance(0)
+    expect(flushes.map(({ names }) => names.length)).toEqual([17])
+    flush(0).gate.open([])
+    await clock.advance(0)
+    expect(flushes.map(({ names }) => names.length)).toEqual([17, 3])
   })
 
   it('tells who was refused: that job belongs to someone else now', async () => {
@@ -79,11 +93,11 @@ describe('the settler', () => {
     expect(await Promise.all(told)).toEqual([true, false])
   })
 
-  it('writes no more than a thousand at once', async () => {
+  it('writes no more than two thousand at once', async () => {
     const { clock, settler, flushes } = story()
-    for (let nth = 0; nth < 2_500; nth += 1) void settler.settle(end(`job ${nth}`))
+    for (let nth = 0; nth < 4_500; nth += 1) void settler.settle(end(`job ${nth}`))
     await clock.advance(0)
-    expect(flushes.map(({ names }) => names.length)).toEqual([1_000, 1_000])
+    expect(flushes.map(({ names }) => names.length)).toEqual([2_000, 2_000])
   })
 
   it('keeps everything while the database is away, and tries again with growing pauses', async () => {
