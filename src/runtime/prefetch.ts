@@ -6,7 +6,7 @@ import type { ClaimedJob } from '../domain/job.js'
 const MANY = 1_000
 /** More than that only if they run within so long: whoever holds them may die, or become slow. */
 const SOON_MS = 60
-const MOST = 4_000
+const MOST = 2_000
 /** However fast they are, no more text than this. */
 const MOST_TEXT = 16_000_000
 const WEIGHT = 0.5

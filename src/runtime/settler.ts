@@ -35,7 +35,7 @@ interface Item {
 }
 
 const LANES = 2
-const LARGEST_BATCH = 2_000
+const LARGEST_BATCH = 1_000
 /** A batch that has more text than this in its results is cut short: it travels as one text. */
 const MOST_TEXT = 16_000_000
 /** A second lane opens only for a full batch: two that write half as much each take longer than one. */

@@ -43,6 +43,8 @@ const DRIVERS: Readonly<Record<string, { adapter: string; typesIn?: string }>> =
   amqplib: { adapter: 'src/transport/transports/rabbitmq' },
   ioredis: { adapter: 'src/transport/transports/redis' },
   redis: { adapter: 'src/transport/transports/redis' },
+  // It takes nine megabytes, and a worker serves nobody.
+  'node:http': { adapter: 'src/http/serve' },
 }
 
 const CLOCK = 'src/domain/clock.ts'

@@ -43,10 +43,10 @@ describe('claiming ahead', () => {
     expect(target).toBeLessThanOrEqual(200)
   })
 
-  it('claims more than a thousand ahead only if they run within 60 ms, and never more than 4,000', () => {
+  it('claims more than a thousand ahead only if they run within 60 ms, and never more than 2,000', () => {
     expect(targetOf(working(50, { perMs: 10, roundTripMs: 100 }))).toBe(1_000)
-    expect(targetOf(working(50, { perMs: 40, roundTripMs: 50 }))).toBe(2_400)
-    expect(targetOf(working(50, { perMs: 1_000, roundTripMs: 100 }))).toBe(4_000)
+    expect(targetOf(working(50, { perMs: 25, roundTripMs: 50 }))).toBe(1_500)
+    expect(targetOf(working(50, { perMs: 1_000, roundTripMs: 100 }))).toBe(2_000)
   })
 
   it('claims fewer of those that are large: no more than 16 million characters', () => {

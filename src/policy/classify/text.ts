@@ -1,9 +1,9 @@
 // What the message says, for errors that carry nothing better: a status, a code, or words.
-import { STATUS_CODES } from 'node:http'
 import type { Source } from './evidence.js'
 import { statusKind } from './http.js'
 import { nodeCodeIn } from './node.js'
 import { phraseIn } from './phrases.js'
+import { STATUS_PHRASES } from './status-phrases.js'
 import { isWeak } from './weak.js'
 
 /** `status code 503`, `HTTP/1.1 503`, `HTTP Error 503`, `status of 503`, `server response: 503`. */
@@ -26,7 +26,7 @@ export const text: Source = facts => {
 
 function phrasedStatus(message: string): string | undefined {
   for (const [, status = '', words = ''] of message.matchAll(PHRASED)) {
-    const phrase = STATUS_CODES[status]
+    const phrase = STATUS_PHRASES.get(status)
     if (phrase !== undefined && words.startsWith(phrase)) return status
   }
   return undefined
