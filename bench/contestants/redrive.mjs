@@ -1,4 +1,5 @@
 // Redrive through its public API, as built. Throughput: concurrency 100; everything else as it comes.
+import pg from 'pg'
 import { defineJob, fixed, openRedrive, PermanentError } from '../../dist/index.js'
 
 export const label = 'redrive'
@@ -37,6 +38,14 @@ export async function open(address, { pollMs, usualPolicy = false, service, rate
   const sent = job()
   const statistics = async () => (await redrive.operator.queues.statistics()).find(({ queue }) => queue === QUEUE)
   const unfinished = found => found.waiting + found.active + found.scheduled + found.retrying + found.held
+  // On a server, what is left is a bare count, as it is for the peers there.
+  const { database } = databaseOf(address)
+  const pool = database?.startsWith('postgres') ? new pg.Pool({ connectionString: database, max: 2 }) : undefined
+  pool?.on('error', () => {})
+  const unsettled = async () =>
+    pool
+      ? (await pool.query('SELECT count(*)::int AS count FROM redrive.job')).rows[0].count
+      : unfinished(await statistics())
   return {
     enqueueMany: items => redrive.enqueueMany(sent, items),
     enqueueOne: payload => redrive.enqueue(sent, payload),
@@ -44,13 +53,16 @@ export async function open(address, { pollMs, usualPolicy = false, service, rate
       const worker = redrive.work([job((payload, { attempt }) => handler(payload, attempt))], { concurrency })
       return { stop: () => worker.stop({ graceMs: 1_000 }) }
     },
-    unsettled: async () => unfinished(await statistics()),
+    unsettled,
     async counts() {
       const found = await statistics()
       return { unfinished: unfinished(found), completed: found.completed, dead: found.dead }
     },
     redriveAll: () => redrive.operator.deadLetters.retryMany({ all: true }),
-    close: () => redrive.close({ graceMs: 1_000 }),
+    async close() {
+      await redrive.close({ graceMs: 1_000 })
+      await pool?.end()
+    },
   }
 }
 

@@ -3,6 +3,8 @@
 // lost with this one), and hundreds for fast ones, where the round trip is what costs.
 import type { ClaimedJob } from '../domain/job.js'
 
+/** So many round trips of work: claims take longer now and then, and nobody should wait for one. */
+const ROUND_TRIPS = 4
 const MANY = 1_000
 /** More than that only if they run within so long: whoever holds them may die, or become slow. */
 const SOON_MS = 60
@@ -25,7 +27,7 @@ export class Prefetch {
     const sinceMs = this.#since === undefined ? 0 : now - this.#since
     const pace = this.#pace(sinceMs)
     const most = Math.min(MOST, Math.max(MANY, pace * SOON_MS), MOST_TEXT / this.#textOfJob)
-    return Math.floor(Math.min(most, pace * this.#roundTripMs * 2))
+    return Math.floor(Math.min(most, pace * this.#roundTripMs * ROUND_TRIPS))
   }
 
   /** Jobs a millisecond, as of the last claims; after the very first one, as of what has ended since. */

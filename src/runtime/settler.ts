@@ -38,8 +38,8 @@ const LANES = 2
 const LARGEST_BATCH = 1_000
 /** A batch that has more text than this in its results is cut short: it travels as one text. */
 const MOST_TEXT = 16_000_000
-/** A second lane opens only for a full batch: two that write half as much each take longer than one. */
-const WORTH_A_LANE = LARGEST_BATCH
+/** A second lane opens only for so many: a statement costs much the same for ten ends as for a hundred. */
+const WORTH_A_LANE = 500
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2_000
 

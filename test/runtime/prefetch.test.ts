@@ -30,17 +30,17 @@ describe('claiming ahead', () => {
 
   it('needs no second claim to see that handlers are fast', () => {
     const { prefetch, now } = working(1, { perMs: 50, roundTripMs: 10 })
-    expect(prefetch.target(now + 20)).toBe(500)
+    expect(prefetch.target(now + 20)).toBe(1_000)
   })
 
   it('claims nothing ahead for handlers that are slower than the round trip', () => {
     expect(targetOf(working(50, { perMs: 0.01, roundTripMs: 5 }))).toBe(0)
   })
 
-  it('claims about two round trips of work ahead for fast handlers', () => {
+  it('claims about four round trips of work ahead for fast handlers', () => {
     const target = targetOf(working(50, { perMs: 20, roundTripMs: 5 }))
-    expect(target).toBeGreaterThanOrEqual(180)
-    expect(target).toBeLessThanOrEqual(200)
+    expect(target).toBeGreaterThanOrEqual(360)
+    expect(target).toBeLessThanOrEqual(400)
   })
 
   it('claims more than a thousand ahead only if they run within 60 ms, and never more than 2,000', () => {
