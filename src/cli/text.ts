@@ -2,9 +2,12 @@
 // (invariant 9), and what takes two columns counts as two.
 import stringWidth from 'string-width'
 
-/** Controls, line separators and formatting that hides or turns text; the joiners of emoji and of some scripts stay. */
-const OBEYED = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
-const RUNS_OF_IT = /(?:(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}])+/gu
+/**
+ * Controls, line separators and formatting that hides or turns text; the joiners of emoji and of some scripts stay. Of the
+ * block of invisible tags all goes, also what has no meaning yet.
+ */
+const OBEYED = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u{e0000}-\u{e007f}]/gu
+const RUNS_OF_IT = new RegExp(`(?:${OBEYED.source})+`, 'gu')
 
 /** Colours and the like, as errors of other tools have them. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken away

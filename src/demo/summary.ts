@@ -60,7 +60,7 @@ export function line({ state, news, perSecond, trouble }: Moment, time: Date): s
 }
 
 /** Names and messages come from anywhere: what a terminal would obey is not passed on (invariant 9). */
-export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
+export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u{e0000}-\u{e007f}]+/gu, ' ')
 
 const cut = (text: string, columns: number): string =>
   text.length <= columns ? text : `${text.slice(0, columns - 1)}…`

@@ -1,6 +1,6 @@
 // A log line for a person at a terminal: time, level, words, and the fields behind them. Nothing in it is obeyed by the terminal.
 
-const STRANGE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu
+const STRANGE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u{e0000}-\u{e007f}]+/gu
 
 export function shortLine(json: string): string {
   const { time, level, msg, ...fields } = JSON.parse(json) as Record<string, unknown>

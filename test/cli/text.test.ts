@@ -19,6 +19,7 @@ const EVIL = [
   '\u2066x\u2069',
   'one\u2028two',
   '\ud800 lonely',
+  'hidden \u{e0002}\u{e0041}',
 ]
 
 describe('text from anywhere', () => {
