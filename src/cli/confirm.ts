@@ -1,8 +1,8 @@
 // Asks before something is done that cannot be taken back. Where nobody can be asked, --yes has to say so beforehand.
 import { createInterface } from 'node:readline/promises'
+import { printable } from '../domain/printable.js'
 import type { Cli } from './cli.js'
 import { CliError, EXIT, interrupted, usageError } from './exit.js'
-import { printable } from './text.js'
 
 export async function confirm({ host, options }: Cli, question: string): Promise<void> {
   if (options.yes) return

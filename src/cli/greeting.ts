@@ -1,6 +1,6 @@
 // The first lines of a server: where it is, what it found, and what to try.
 import { inWords, isEmpty, type LedgerState, lastRecovery } from '../demo/ledger-state.js'
-import { printable } from '../demo/summary.js'
+import { printable } from '../domain/printable.js'
 
 export interface GreetingOptions {
   /** Which database this is, in words. */

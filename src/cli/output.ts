@@ -1,7 +1,9 @@
 // Data goes to stdout, as a table, JSON or JSON lines; words go to stderr.
+
+import { printable } from '../domain/printable.js'
 import { type Style, styleFor } from './style.js'
 import { type Column, table } from './table.js'
-import { printable, printableJson } from './text.js'
+import { printableJson } from './text.js'
 
 export const FORMATS = ['table', 'json', 'jsonl'] as const
 export type Format = (typeof FORMATS)[number]

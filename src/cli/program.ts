@@ -1,13 +1,13 @@
 // The program: options that every command has, the commands, and how each end becomes an exit code and one line.
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { isRedriveError } from '../domain/errors.js'
+import { printable } from '../domain/printable.js'
 import { STATUS_OF } from '../http/problem.js'
 import { type Cli, createCli, type GlobalOptions, type Host } from './cli.js'
 import { COMMANDS } from './commands.js'
 import { CliError, EXIT, type ExitCode, exitOfStatus } from './exit.js'
 import { nextStep } from './next-step.js'
 import { FORMATS } from './output.js'
-import { printable } from './text.js'
 
 const HELP = `
 Environment:

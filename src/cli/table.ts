@@ -1,6 +1,8 @@
 // Rows as a table that fits the terminal: columns that may be cut give way, the widest first. Pure.
+
+import { printable } from '../domain/printable.js'
 import { type Paint, PLAIN, type Style } from './style.js'
-import { cut, padEnd, padStart, printable, widthOf } from './text.js'
+import { cut, padEnd, padStart, widthOf } from './text.js'
 
 export interface Column<Row> {
   readonly title: string

@@ -1,11 +1,12 @@
 // What happens, shown as it happens: a table that is drawn again and again on a terminal, lines elsewhere. A ledger that does
 // not answer is shown, not fatal.
 import { sleep, systemClock } from '../domain/clock.js'
+import { printable } from '../domain/printable.js'
 import type { Redrive } from '../index.js'
 import { countOf, inWords, type LedgerState, readLedger } from './ledger-state.js'
 import type { News } from './news.js'
 import type { Screen } from './screen.js'
-import { coloured, line, plain, printable, table } from './summary.js'
+import { coloured, line, plain, table } from './summary.js'
 
 export interface LiveOptions {
   readonly screen: Screen

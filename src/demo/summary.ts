@@ -1,4 +1,5 @@
 // The live summary as text: a table for a terminal, one line for a log. Pure.
+import { printable } from '../domain/printable.js'
 import { countOf, type LedgerState } from './ledger-state.js'
 import type { News } from './news.js'
 
@@ -58,9 +59,6 @@ export function line({ state, news, perSecond, trouble }: Moment, time: Date): s
   else if (last !== undefined) parts.push(`last: ${last}`)
   return `${time.toTimeString().slice(0, 8)} ${printable(parts.join(' | '))}`
 }
-
-/** Names and messages come from anywhere: what a terminal would obey is not passed on (invariant 9). */
-export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u{e0000}-\u{e007f}]+/gu, ' ')
 
 const cut = (text: string, columns: number): string =>
   text.length <= columns ? text : `${text.slice(0, columns - 1)}…`

@@ -1,13 +1,12 @@
 // A log line for a person at a terminal: time, level, words, and the fields behind them. Nothing in it is obeyed by the terminal.
-
-const STRANGE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u{e0000}-\u{e007f}]+/gu
+import { printable } from '../domain/printable.js'
 
 export function shortLine(json: string): string {
   const { time, level, msg, ...fields } = JSON.parse(json) as Record<string, unknown>
   const clock = String(time).slice(11, 19)
   const rest = Object.entries(fields).map(([name, value]) => `${name}=${said(value)}`)
   const line = [`${clock} ${String(level).padEnd(5)} ${String(msg ?? '')}`, ...rest].join(' ')
-  return `${line.replace(STRANGE, ' ')}\n`
+  return `${printable(line)}\n`
 }
 
 function said(value: unknown): string {

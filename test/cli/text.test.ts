@@ -3,8 +3,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { COLOURED, PLAIN } from '../../src/cli/style.js'
 import { type Column, table } from '../../src/cli/table.js'
-import { cut, printable, printableJson, printableLines, widthOf } from '../../src/cli/text.js'
+import { cut, printableJson, printableLines, widthOf } from '../../src/cli/text.js'
 import { ago, duration, moment } from '../../src/cli/time.js'
+import { printable } from '../../src/domain/printable.js'
 
 /** What a terminal acts upon, or what hides or turns text. */
 const OBEYED = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/u

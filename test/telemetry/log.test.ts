@@ -54,8 +54,8 @@ describe('the default logger', () => {
 
   it('writes short lines for a terminal, which obeys nothing in them', () => {
     const { log, lines } = written('debug', true)
-    log.warn({ queue: 'mail', reason: 'a b\u001b[2J\nc', jobs: 3 }, 'evil\u001b[31m\r\nwords')
-    expect(lines).toEqual(['12:00:00 warn  evil [31m words queue=mail reason="a b\\u001b[2J\\nc" jobs=3\n'])
+    log.warn({ queue: 'mail', reason: 'a b\u001b[2J\nc', jobs: 3 }, 'evil\u001b[31m\r\n\u{e0002}words\u001b')
+    expect(lines).toEqual(['12:00:00 warn  evil words  queue=mail reason="a b\\u001b[2J\\nc" jobs=3\n'])
   })
 })
 

@@ -1,10 +1,11 @@
 // `redrive explain`: where a job is and why, in words.
+
+import { printable } from '../../domain/printable.js'
 import type { Explanation } from '../answers.js'
 import { id } from '../arguments.js'
 import type { Register } from '../cli.js'
 import { examples } from '../help.js'
 import { path } from '../path.js'
-import { printable } from '../text.js'
 
 export const explain: Register = (program, cli) => {
   program

@@ -1,10 +1,10 @@
 // `redrive group ack|resolve|mute|reopen|assign`: whose work a cause is, and where it stands.
 import type { Command } from 'commander'
+import { printable } from '../../domain/printable.js'
 import type { Group } from '../answers.js'
 import type { Cli, Register } from '../cli.js'
 import { examples } from '../help.js'
 import { path } from '../path.js'
-import { printable } from '../text.js'
 
 export const groupChange: Register = (command, cli) => {
   change(command, cli, { verb: 'ack', status: 'acknowledged', description: 'say that somebody is on it' })

@@ -1,7 +1,9 @@
 // What the doctor found: a line for each check, and below a problem what to do about it.
+
+import { printable } from '../../domain/printable.js'
 import type { Diagnosis } from '../../operator/doctor.js'
 import type { Style } from '../style.js'
-import { padEnd, printable } from '../text.js'
+import { padEnd } from '../text.js'
 
 const MARKS = { ok: 'ok', problem: 'PROBLEM', skipped: 'skipped' } as const
 const WIDTH = 7

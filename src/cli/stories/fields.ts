@@ -1,6 +1,8 @@
 // The parts that stories are made of: labelled lines, sections, JSON and stacks.
+
+import { printable } from '../../domain/printable.js'
 import type { Style } from '../style.js'
-import { padEnd, printable, printableJson, printableLines, widthOf } from '../text.js'
+import { padEnd, printableJson, printableLines, widthOf } from '../text.js'
 
 export type Field = readonly [label: string, value: string | number | undefined]
 
