@@ -42,7 +42,7 @@ export class Prefetch {
     this.#finished += 1
   }
 
-  fetched(startedAt: number, endedAt: number, jobs: readonly Fetched[] = []): void {
+  fetched(startedAt: number, endedAt: number, jobs: readonly Fetched[]): void {
     if (jobs.length > 0) this.#textOfJob = blend(this.#textOfJob, textOf(jobs) / jobs.length)
     this.#roundTripMs = blend(this.#roundTripMs, endedAt - startedAt)
     if (this.#since !== undefined && endedAt > this.#since) {

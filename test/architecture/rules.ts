@@ -43,7 +43,7 @@ const DRIVERS: Readonly<Record<string, { adapter: string; typesIn?: string }>> =
   amqplib: { adapter: 'src/transport/transports/rabbitmq' },
   ioredis: { adapter: 'src/transport/transports/redis' },
   redis: { adapter: 'src/transport/transports/redis' },
-  // It takes nine megabytes, and a worker serves nobody.
+  // It takes seven megabytes, and a worker serves nobody.
   'node:http': { adapter: 'src/http/serve' },
 }
 

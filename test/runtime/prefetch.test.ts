@@ -56,13 +56,13 @@ describe('claiming ahead', () => {
 
   it('forgets how fast it was when work becomes slow', () => {
     const { prefetch } = working(50, { perMs: 20, roundTripMs: 5 })
-    for (let now = 1_000; now < 41_000; now += 1_000) prefetch.fetched(now, now + 5)
+    for (let now = 1_000; now < 41_000; now += 1_000) prefetch.fetched(now, now + 5, [])
     expect(prefetch.target(41_000)).toBe(0)
   })
 
   it('claims nothing ahead while jobs that were fast do not end any more, even before the next claim', () => {
     const { prefetch, now } = working(50, { perMs: 20, roundTripMs: 5 })
-    prefetch.fetched(now, now + 5)
+    prefetch.fetched(now, now + 5, [])
     expect(prefetch.target(now + 5)).toBeGreaterThan(100)
     expect(prefetch.target(now + 500)).toBe(0)
   })

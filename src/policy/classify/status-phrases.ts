@@ -1,5 +1,5 @@
 // What servers write after a status of 4xx or 5xx. Node's own list comes with all of node:http, for which every worker would
-// pay nine megabytes.
+// pay seven megabytes.
 export const STATUS_PHRASES: ReadonlyMap<string, string> = new Map([
   ['400', 'Bad Request'],
   ['401', 'Unauthorized'],
