@@ -17,8 +17,8 @@ export type DelayedState = (typeof DELAYED_STATES)[number]
 export const FINISHED_STATES = ['completed', 'cancelled'] as const satisfies readonly State[]
 export type FinishedState = (typeof FINISHED_STATES)[number]
 
-/** Where a new job may begin. */
-export const INITIAL_STATES = ['scheduled', 'waiting'] as const satisfies readonly State[]
+/** Where a new job may begin; `active` if it is handed to a worker as it is enqueued. */
+export const INITIAL_STATES = ['scheduled', 'waiting', 'active'] as const satisfies readonly State[]
 
 export const MOVES: Readonly<Record<State, readonly State[]>> = {
   scheduled: ['waiting', 'cancelled'],

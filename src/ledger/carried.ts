@@ -159,7 +159,7 @@ const onTransaction = (db: Database, tx: Transaction): Database => ({
   now: () => tx.now(),
   transaction: work => work(tx),
   within: client => db.within(client),
-  listen: (channel, listener) => db.listen(channel, listener),
+  listen: (channels, listener) => db.listen(channels, listener),
   close: async () => {},
 })
 

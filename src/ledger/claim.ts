@@ -41,7 +41,7 @@ type Fields = [
 ]
 
 /** Made field by field: spreading would cost more than the rest of a claim on this side. */
-function toJob(text: string, lane?: Lane): ClaimedJob {
+export function unpackJob(text: string, lane?: Lane): ClaimedJob {
   // biome-ignore format: in the lines of Fields
   const [
     place, id, lease, line, queue, name, priority, attempt,
@@ -118,7 +118,7 @@ export async function claim(
       ])
     : await db.query<Parcel>(TAKE_LANES, [db.now(), session, JSON.stringify(lanes), limit])
   const lane = alone ? only : undefined
-  return inOrder(parcels.flatMap(({ jobs }) => jobs.split(BETWEEN_JOBS)).map(job => toJob(job, lane)))
+  return inOrder(parcels.flatMap(({ jobs }) => jobs.split(BETWEEN_JOBS)).map(job => unpackJob(job, lane)))
 }
 
 /** They come as they lie in the table, which is mostly their order already. */
@@ -140,7 +140,7 @@ const HELD = sql`
 
 /** Everything a session holds, as it was claimed: for a worker that missed the answer to a claim. */
 export async function heldBy(db: Database, session: SessionId): Promise<ClaimedJob[]> {
-  return (await db.query<Parcel>(HELD, [session])).map(({ jobs }) => toJob(jobs))
+  return (await db.query<Parcel>(HELD, [session])).map(({ jobs }) => unpackJob(jobs))
 }
 
 const MARK_STARTED = sql`
@@ -169,7 +169,7 @@ export async function orphans(db: Database, ended: readonly SessionId[], limit: 
   if (ended.length === 0) return []
   const rows = await db.query<Parcel & { started: boolean; worker: string | null }>(ORPHANS, [listOf(ended), limit])
   return rows.map(row => {
-    const job = toJob(row.jobs)
+    const job = unpackJob(row.jobs)
     return { ...job, mayHaveRun: row.started || !job.suspect, worker: row.worker ?? 'an unknown worker' }
   })
 }

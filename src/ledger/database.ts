@@ -39,7 +39,7 @@ export interface Subscription {
 }
 
 export interface Listener {
-  onMessage(message: string): void
+  onMessage(message: string, channel: string): void
   /** The subscription came (back) up; whatever was said in between was missed. */
   onUp(): void
 }
@@ -58,7 +58,7 @@ export interface Database extends Queryable {
   /** The same statements, run inside a transaction that belongs to the caller. */
   within(client: ForeignClient): Queryable
   /** Hears NOTIFY, and reconnects by itself; undefined where LISTEN is not possible or not needed. */
-  listen(channel: string, listener: Listener): Subscription | undefined
+  listen(channels: readonly string[], listener: Listener): Subscription | undefined
   close(): Promise<void>
 }
 

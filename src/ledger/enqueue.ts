@@ -11,6 +11,9 @@ import { listOf } from './rows.js'
 const ENQUEUE = hot(sql`
   SELECT redrive.enqueue($1::timestamptz, $2, $3, $4, $5, $6::smallint, $7::smallint, $8::uuid[], $9::json, $10::json)`)
 
+const ENQUEUE_ONE = hot(sql`
+  SELECT redrive.enqueue_one($1::timestamptz, $2, $3, $4, $5, $6::smallint, $7::smallint, $8::uuid, $9::json, $10, $11, $12, $13) AS handed`)
+
 const ENQUEUE_APART = hot(sql`
   SELECT redrive.enqueue_apart($1::timestamptz, $2, $3, $4, $5, $6::smallint, $7::smallint, $8::uuid[], $9::json, $10::json)`)
 
@@ -68,6 +71,31 @@ const optionsOf = (job: NewJob) => ({
   unique_key: job.uniqueKey,
   trace: job.trace,
 })
+
+/** What a NOTIFY can carry, in bytes, less what every job says of itself: numbers, times and ids. */
+const MOST_SAID = 7_500
+/** Of a character, in a payload and, where control characters are written out, elsewhere. */
+const BYTES_OF_JSON = 3
+const BYTES_OF_TEXT = 6
+
+/** Whether a job can be handed over: due now, and short enough to be said. */
+export function canBeHandedOver(job: NewJob): boolean {
+  if ((job.delayMs ?? job.runAt ?? job.uniqueKey) !== undefined || isLarge(job)) return false
+  const { queue, name, service, tenant, user, project, trace } = job
+  let length = 0
+  for (const text of [queue, name, service, tenant, user, project, trace]) length += text?.length ?? 0
+  return job.payloadText.length * BYTES_OF_JSON + length * BYTES_OF_TEXT < MOST_SAID
+}
+
+/** One job, in no transaction but its own. True: it was handed to a worker that stood by; false: it is in line. */
+export async function enqueueOne(db: Queryable, job: NewJob, channel: string): Promise<boolean> {
+  const { queue, name, service = null, maxAttempts = null, priority, id, payloadText } = job
+  const { tenant = null, user = null, project = null, trace = null } = job
+  const lane = [channel, queue, name, service, maxAttempts, priority]
+  const params = [db.now(), ...lane, id, payloadText, tenant, user, project, trace]
+  const [row] = await db.query<{ handed: boolean }>(ENQUEUE_ONE, params)
+  return row?.handed === true
+}
 
 /** Jobs of one lane, all or none. `channel`: where to NOTIFY; null where nobody listens. */
 export async function enqueue(db: Queryable, jobs: readonly NewJob[], channel: string | null): Promise<Enqueued[]> {

@@ -514,6 +514,15 @@ CREATE TABLE redrive.payload (
   CONSTRAINT payload_pkey PRIMARY KEY (id)
 );
 
+CREATE TABLE redrive.standby (
+  queue      text COLLATE "C" NOT NULL,
+  name       text COLLATE "C" NOT NULL,
+  spot       double precision NOT NULL,
+  session_id bigint           NOT NULL,
+  channel    text             NOT NULL,
+  CONSTRAINT standby_pkey PRIMARY KEY (queue, name, spot, session_id)
+);
+
 CREATE VIEW redrive.dead_letter_queue_summary AS
  SELECT queue AS queue_name,
     (sum(count))::bigint AS total_failed_jobs,
@@ -1547,4 +1556,46 @@ BEGIN
   )
   SELECT bool_or(in_line) INTO is_due FROM added;
   IF was_idle AND is_due THEN PERFORM pg_notify(channel, of_queue); END IF;
+END $function$;
+
+CREATE OR REPLACE FUNCTION redrive.enqueue_one(at timestamp with time zone, to_all text, of_queue text, of_name text, of_service text, of_max_attempts smallint, of_priority smallint, of_id uuid, of_payload json, of_tenant text, of_user text, of_project text, of_trace text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+DECLARE
+  moment   timestamptz := coalesce(at, now());
+  was_idle boolean := coalesce((
+    SELECT j.state <> 'waiting' FROM "redrive".job j WHERE j.queue = of_queue AND j.name = of_name AND j.in_line
+    ORDER BY j.line DESC LIMIT 1), true);
+  start    double precision := random();
+  taker    bigint;
+  to_taker text;
+  said     text;
+BEGIN
+  IF was_idle THEN
+    SELECT b.session_id, b.channel INTO taker, to_taker FROM "redrive".standby b
+    WHERE b.queue = of_queue AND b.name = of_name AND b.spot >= start
+      AND EXISTS (SELECT FROM "redrive".session s WHERE s.id = b.session_id AND s.ended_at IS NULL AND s.expires_at > moment)
+      AND NOT EXISTS (SELECT FROM "redrive".queue q WHERE q.name = of_queue AND q.paused_at IS NOT NULL)
+    ORDER BY b.spot LIMIT 1;
+  END IF;
+  IF taker IS NULL THEN
+    INSERT INTO "redrive".job (id, state, queue, name, service, max_attempts, priority, payload, run_at, created_at, tenant, user_id,
+                             project, trace)
+    VALUES (of_id, 'waiting', of_queue, of_name, of_service, of_max_attempts, of_priority, of_payload, moment, moment, of_tenant,
+            of_user, of_project, of_trace);
+    IF was_idle THEN PERFORM pg_notify(to_all, of_queue); END IF;
+    RETURN false;
+  END IF;
+  INSERT INTO "redrive".job AS j (id, state, queue, name, service, max_attempts, priority, payload, run_at, created_at, tenant,
+                                user_id, project, trace, attempt, lease, session_id, claimed_at, first_claimed_at)
+  VALUES (of_id, 'active', of_queue, of_name, of_service, of_max_attempts, of_priority, of_payload, moment, moment, of_tenant,
+          of_user, of_project, of_trace, 1, nextval('"redrive".lease_seq'), taker, moment, moment)
+  RETURNING concat(taker, E'\x1e', "redrive".packed(j.ctid, j)) INTO said;
+  PERFORM pg_notify(to_taker, said);
+  RETURN true;
 END $function$;

@@ -1,9 +1,9 @@
-// What a worker claims in the ledger, for as long as it has its session. A watchdog gives up what hangs (pitfall 17), and
-// jobs whose claim was never answered are found again.
+// What a worker has of the ledger, for as long as it has its session: jobs that it asked for, jobs that were handed to it, and
+// those of either sort that it did not hear of and found again. A watchdog gives up what hangs (pitfall 17).
 import type { Clock } from '../domain/clock.js'
 import { RedriveError } from '../domain/errors.js'
 import type { Announce } from '../domain/event.js'
-import type { SessionId } from '../domain/ids.js'
+import type { Lease, SessionId } from '../domain/ids.js'
 import type { ClaimedJob } from '../domain/job.js'
 import type { Consumer, Lane, LaneDemand, Transport } from '../transport/transport.js'
 
@@ -19,7 +19,13 @@ export interface ClaimsOptions {
   readonly clock: Clock
   readonly announce: Announce
   readonly onWake: () => void
+  readonly onHanded: (job: ClaimedJob) => void
 }
+
+type IsKnown = () => (job: ClaimedJob) => boolean
+
+/** So many that were found are remembered, in case their hand-over is heard all the same. */
+const MOST_FOUND = 10_000
 
 export class Claims {
   readonly #options: ClaimsOptions
@@ -27,6 +33,9 @@ export class Claims {
   #answeredAt: number | undefined
   /** When to look for jobs that a failed fetch took. */
   #missedLooksAt: number[] = []
+  readonly #found = new Set<Lease>()
+  /** While looking: what has been heard of since. */
+  #heardMeanwhile: Set<Lease> | undefined
 
   constructor(options: ClaimsOptions) {
     this.#options = options
@@ -35,7 +44,7 @@ export class Claims {
   open(session: SessionId): void {
     void this.close()
     const { transport, lanes, onWake } = this.#options
-    this.#consumer = transport.consume({ session, lanes, onWake })
+    this.#consumer = transport.consume({ session, lanes, onWake, onHanded: job => this.#hear(job) })
   }
 
   async close(): Promise<void> {
@@ -64,13 +73,43 @@ export class Claims {
    * A fetch whose answer was lost may have taken jobs all the same. Our session holds them, so nobody else ever will:
    * they are looked for after a failed fetch, and once more when it cannot be under way any longer.
    */
-  async missed(isKnown: () => (job: ClaimedJob) => boolean): Promise<ClaimedJob[]> {
+  async missed(isKnown: IsKnown): Promise<ClaimedJob[]> {
     const [next] = this.#missedLooksAt
     if (next === undefined || next > this.#options.clock.monotonic()) return []
-    const known = isKnown()
-    const held = await this.#withinLimit(this.#consumer?.held())
+    const missed = await this.#unknown(isKnown, () => this.#consumer?.held())
     this.#missedLooksAt.shift()
-    return held.filter(job => !known(job))
+    return missed
+  }
+
+  /** Jobs of these lanes may be handed to us from now on; of none: no more. False: not possible now. */
+  async standBy(lanes: readonly Lane[]): Promise<boolean> {
+    return (await this.#consumer?.standBy?.(lanes)) ?? false
+  }
+
+  /** What was handed to us at least so long ago and not heard of. */
+  unheard(isKnown: IsKnown, forMs: number): Promise<ClaimedJob[]> {
+    return this.#unknown(isKnown, () => this.#consumer?.heldFor?.(forMs))
+  }
+
+  /** Of what is held, that which is not here, has not been since we asked, and did not come while we did. */
+  async #unknown(isKnown: IsKnown, ask: () => Promise<ClaimedJob[]> | undefined): Promise<ClaimedJob[]> {
+    const known = isKnown()
+    const heard = new Set<Lease>()
+    this.#heardMeanwhile = heard
+    const held = await this.#withinLimit(ask())
+    const unknown = held.filter(job => !known(job) && !heard.has(job.lease))
+    for (const { lease } of unknown) this.#found.add(lease)
+    for (const lease of this.#found) {
+      if (this.#found.size <= MOST_FOUND) break
+      this.#found.delete(lease)
+    }
+    return unknown
+  }
+
+  #hear(job: ClaimedJob): void {
+    if (this.#found.delete(job.lease)) return
+    this.#heardMeanwhile?.add(job.lease)
+    this.#options.onHanded(job)
   }
 
   #withinLimit(fetching: Promise<ClaimedJob[]> = Promise.resolve([])): Promise<ClaimedJob[]> {

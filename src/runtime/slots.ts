@@ -2,7 +2,7 @@
 // and in each lane.
 import type { Lease } from '../domain/ids.js'
 import type { ClaimedJob } from '../domain/job.js'
-import type { LaneDemand } from '../transport/transport.js'
+import type { LaneDemand, Lane as LaneName } from '../transport/transport.js'
 import { Abort } from './abort.js'
 import type { AnyJobDefinition } from './definition.js'
 import type { ServiceState } from './service-state.js'
@@ -107,6 +107,15 @@ export class Slots {
     const room = this.#room(ahead)
     if (room < 1) return { demand: [], limit: 0 }
     return this.#demandOf(room, service => service === undefined || service.free)
+  }
+
+  /** Where a job could start at once: it has no rate limit to wait for, and its service lets all through. */
+  openLanes(): LaneName[] {
+    if (this.freeCount < 1) return []
+    const open = this.lanes.filter(({ definition, service, load }) => {
+      return !definition.rateLimit && (service?.free ?? true) && load < definition.concurrency
+    })
+    return open.map(({ definition: { queue, name } }) => ({ queue, name }))
   }
 
   /** The services here that let only some jobs through now, with what there is room for of each. */

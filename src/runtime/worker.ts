@@ -1,6 +1,6 @@
 // A worker: fetches jobs into free slots, runs them, settles them, and leaves cleanly. It holds one session, whose
 // lease is the right to everything it runs; without that right it starts nothing and stops what runs.
-import { sleep, type Timer } from '../domain/clock.js'
+import { sleep, type Timer, waitAtMost } from '../domain/clock.js'
 import { RedriveError } from '../domain/errors.js'
 import { isCarriedLease, type JobId, type SessionId } from '../domain/ids.js'
 import type { ClaimedJob } from '../domain/job.js'
@@ -18,6 +18,7 @@ import type { AnyJobDefinition } from './definition.js'
 import { Executor, unstorable } from './executor.js'
 import { type Hands, handsOn } from './hands.js'
 import { Heartbeat } from './heartbeat.js'
+import { Looks } from './looks.js'
 import { type Loop, loop } from './loop.js'
 import { fetchPaced } from './paced-fetch.js'
 import { Prefetch } from './prefetch.js'
@@ -26,6 +27,7 @@ import { type RateGate, rateGate } from './rate-gate.js'
 import type { Runtime } from './runtime.js'
 import { createSettler, type Settler } from './settler.js'
 import { type Held, type Running, Slots } from './slots.js'
+import { Standby } from './standby.js'
 
 export interface WorkerOptions {
   /** How it is called in sessions, logs and metrics. */
@@ -41,8 +43,6 @@ export interface WorkerOptions {
   readonly onSettledIn?: () => void
 }
 
-/** After work, look again soon: a job committed while its enqueuer saw a busy queue is not announced. */
-const FIRST_LOOK_MS = 25
 /** A job that was claimed ahead and has waited here so long is better off with a worker that is free. */
 const LONGEST_WAIT_HERE_MS = 1_000
 const SETTLES_IN_MS = 1_000
@@ -68,12 +68,12 @@ export class Worker {
   readonly #sync: QueueSync
   readonly #pump: Loop
   readonly #claims: Claims
+  readonly #looks: Looks
+  readonly #standby: Standby
   #session: SessionId | undefined
   /** On the queues that brokers carry. */
   #hands: Hands | undefined
-  #lookAgainMs = FIRST_LOOK_MS
-  /** With brokers: when the ledger is to be asked next, and since when it waits for places. */
-  #askLedgerAt = 0
+  /** With brokers: since when the ledger waits for places. */
   #ledgerTurnSince: number | undefined
   #startsSoon = false
   #waitsForSettler = false
@@ -154,6 +154,16 @@ export class Worker {
       clock,
       announce,
       onWake: () => this.#wake(),
+      onHanded: job => this.#takeHanded(job),
+    })
+    this.#looks = new Looks(clock, options.pollMs)
+    this.#standby = new Standby({
+      clock,
+      // Brokers bring jobs by themselves.
+      lanes: () => (this.#hands ? [] : this.#slots.openLanes()),
+      say: lanes => this.#claims.standBy(lanes),
+      unheard: forMs => this.#claims.unheard(() => this.#isKnown(), forMs),
+      onError: onError('standing by'),
     })
     this.#pump = loop({ clock, random, step: () => this.#fetch(), onError: onError('fetching') })
     this.#stopFollowing = runtime.services.onChange(() => this.#followServices())
@@ -221,8 +231,9 @@ export class Worker {
   async #fetch(): Promise<number> {
     const { clock } = this.#runtime
     const { current } = this.#claims
+    this.#looks.begin()
     if (!current || !this.#heartbeat.safe) return this.#options.pollMs
-    const missed = await this.#claims.missed(() => this.#isKnown())
+    const missed = [...(await this.#claims.missed(() => this.#isKnown())), ...(await this.#standby.missed())]
     if (missed.length > 0) this.#accept(current, missed, clock.monotonic())
     if (this.#slots.waitedSince() < clock.monotonic() - LONGEST_WAIT_HERE_MS) {
       this.#giveBack(held => !this.#slots.isReserved(held) && !held.job.carried)
@@ -231,7 +242,7 @@ export class Worker {
     const pacedMs = await this.#fetchPaced(current)
     const askedAt = clock.monotonic()
     // A broker tells what there is: the ledger is asked for the rest only, when something woke us or it is time.
-    if (this.#hands?.hasAllLanes && askedAt < this.#askLedgerAt) return Math.min(pacedMs, this.#askLedgerAt - askedAt)
+    if (this.#hands?.hasAllLanes && this.#looks.restMs > 0) return Math.min(pacedMs, this.#looks.restMs)
     const { demand, limit } = this.#demand()
     if (limit < 1) {
       if (this.#hands) this.#ledgerTurnSince ??= askedAt
@@ -242,11 +253,11 @@ export class Worker {
     this.#ledgerTurnSince = undefined
     this.#prefetch.fetched(askedAt, fetchedAt, jobs)
     this.#accept(current, jobs, fetchedAt)
-    if (jobs.length === limit) return 0
+    const againMs = this.#looks.saw({ demand, limit, jobs, lanes: this.#slots.lanes.length })
+    if (againMs === 0) return 0
     this.#hasSettledIn()
-    this.#lookAgainMs = jobs.length > 0 ? FIRST_LOOK_MS : Math.min(this.#lookAgainMs * 2, this.#options.pollMs)
-    this.#askLedgerAt = fetchedAt + this.#lookAgainMs
-    return Math.min(pacedMs, this.#lookAgainMs)
+    if (this.#looks.isCalm) this.#standby.standUp()
+    return Math.min(pacedMs, againMs)
   }
 
   /** Before the others: a worker that is always full would otherwise never find out whether a service is back. */
@@ -275,6 +286,21 @@ export class Worker {
       this.#gate?.admit(isOurs ? rated : rated.filter(held => this.#slots.isReserved(held)))
     }
     this.#startWaiting()
+  }
+
+  /** Handed over as it was enqueued. Where there is no place for it, it goes back at once: others may have one. */
+  #takeHanded(job: ClaimedJob): void {
+    const { current } = this.#claims
+    if (!current) return
+    const { demand } = this.#demand()
+    const hasPlace = demand.some(({ queue, name }) => queue === job.queue && name === job.name)
+    const fetchedAt = this.#runtime.clock.monotonic()
+    if (hasPlace) this.#accept(current, [job], fetchedAt)
+    else {
+      this.#slots.hold(job, fetchedAt)
+      this.#giveBack(held => held.job === job)
+    }
+    this.#standby.handed(!hasPlace || this.#slots.freeCount < 1)
   }
 
   /** What is here already, claimed or brought by a broker. */
@@ -380,7 +406,7 @@ export class Worker {
     if (this.#slots.runningCount === 0) this.#onQuiet?.()
     if (this.#stopping !== undefined) return
     this.#startWaitingSoon()
-    this.#pump.nudge()
+    if (!this.#looks.isQuiet) this.#pump.nudge()
   }
 
   /** Gives back what has not started, all or some. */
@@ -391,6 +417,7 @@ export class Worker {
 
   /** What was claimed ahead of a service that is held now goes back; of one that is let through again, more is fetched. */
   #followServices(): void {
+    if (this.#slots.lanes.some(({ service }) => service?.free === false)) this.#standby.standDown()
     this.#giveBack(({ lane }) => lane.service !== undefined && lane.service.allowance < 1)
     for (const queue of this.#queues) this.#follow(queue)
     if (this.#stopping === undefined) this.#pump.nudge()
@@ -423,14 +450,14 @@ export class Worker {
   }
 
   #wake(): void {
-    this.#lookAgainMs = FIRST_LOOK_MS
-    this.#askLedgerAt = 0
+    this.#looks.stir()
     this.#pump.nudge()
   }
 
   #lapse(reason: string): void {
     const jobs = this.#slots.running().filter(({ job }) => !this.#onBroker(job))
     this.#runtime.announce('worker.lapsed', () => ({ worker: this.name, reason, jobs: jobs.map(({ job }) => job.id) }))
+    this.#standby.standDown()
     void this.#claims.close()
     for (const { abort } of jobs) abort.abort(new RedriveError('LEASE_LOST', `The lease was lost: ${reason}`))
     this.#giveBack(({ job }) => !this.#onBroker(job))
@@ -459,6 +486,7 @@ export class Worker {
     this.#stopFollowing()
     await this.#starting
     const fetching = this.#pump.stop()
+    this.#standby.standDown()
     this.#giveBack()
     await this.#hands?.leave(LEAVE_LIMIT_MS)
     await fetching
@@ -472,6 +500,7 @@ export class Worker {
     const limit = new AbortController()
     const timer = clock.timer(DRAIN_LIMIT_MS, () => limit.abort())
     await this.#quiet(DRAIN_LIMIT_MS)
+    await this.#giveBackUnheard()
     await this.#hands?.acknowledged(limit.signal)
     await this.#settler.drain(limit.signal)
     timer.cancel()
@@ -481,6 +510,15 @@ export class Worker {
       .stop()
       .catch(error => announce('error', () => ({ where: `${this.name}: ending its session`, error })))
     announce('worker.stopped', () => ({ worker: this.name }))
+  }
+
+  /** Handed over while this worker was leaving. What is overlooked here, others find as the jobs of an ended session. */
+  async #giveBackUnheard(): Promise<void> {
+    const { clock } = this.#runtime
+    const { current } = this.#claims
+    const giveBack = (jobs: readonly ClaimedJob[]) => current && this.#accept(current, jobs, clock.monotonic())
+    const looking = this.#standby.last().then(giveBack)
+    await waitAtMost(clock, LEAVE_LIMIT_MS, looking).catch(() => {})
   }
 
   /** Resolves when nothing runs any more, or after `limitMs`. */

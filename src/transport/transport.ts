@@ -19,6 +19,8 @@ export interface ConsumeOptions {
   readonly lanes: readonly Lane[]
   /** Called when there may be work. May be called for nothing; is never the only way to learn of work. */
   readonly onWake: () => void
+  /** Called with a job that was handed over as it was enqueued. It is claimed: to be run, or given back. */
+  readonly onHanded?: (job: ClaimedJob) => void
 }
 
 export interface Consumer {
@@ -26,6 +28,13 @@ export interface Consumer {
   fetch(demand: readonly LaneDemand[], limit: number): Promise<ClaimedJob[]>
   /** All that was fetched and is not settled, including what a fetch took whose answer never came. */
   held(): Promise<ClaimedJob[]>
+  /**
+   * From now on, jobs of these lanes may be handed over as they are enqueued; of none: no more of them. False: not possible
+   * now. Absent: never.
+   */
+  standBy?(lanes: readonly Lane[]): Promise<boolean>
+  /** What this consumer has had for so long, in case it did not hear of it. */
+  heldFor?(ms: number): Promise<ClaimedJob[]>
   close(): Promise<void>
 }
 

@@ -7,12 +7,14 @@ import { KINDS } from '../../src/domain/failure.js'
 import { newJobId } from '../../src/domain/ids.js'
 import type { Outcome } from '../../src/domain/outcome.js'
 import { cancelAsked, cancelJob } from '../../src/ledger/cancel.js'
-import { markStarted, orphans } from '../../src/ledger/claim.js'
+import { heldBy, markStarted, orphans } from '../../src/ledger/claim.js'
 import { markFailed } from '../../src/ledger/dead-letter-change.js'
+import { enqueueOne } from '../../src/ledger/enqueue.js'
 import { promote } from '../../src/ledger/promote.js'
 import { pauseQueue, resumeQueue } from '../../src/ledger/queue.js'
 import { redrive } from '../../src/ledger/redrive.js'
 import { lapseSessions, renewSession, sessionsToSearch } from '../../src/ledger/session.js'
+import { standBy } from '../../src/ledger/standby.js'
 import { decide } from '../../src/policy/decide.js'
 import { EVERY_END } from '../support/settlements.js'
 import { aFailure } from '../support/story.js'
@@ -95,6 +97,22 @@ const claim = fc.tuple(fc.nat({ max: 1 }), fc.integer({ min: 1, max: 5 })).map((
       for (const [n, job] of expected.entries()) model.claim(job, session, pick(claimed, n).lease)
     },
   ),
+)
+
+/** Enqueued while a worker stands by: claimed at once, unless others wait or the queue is paused. */
+const handOver = fc.tuple(queue, fc.nat({ max: 10 }), fc.nat({ max: 1 })).map(([to, priority, worker]) =>
+  command(`hand over(${to}, ${priority}, worker ${worker})`, roomForMore, async (model, { db, workers }) => {
+    const session = pick(workers, worker)
+    const id = newJobId()
+    await standBy(db, session, 'its channel', [{ queue: to, name: NAME }])
+    const handed = await enqueueOne(db, { id, queue: to, name: NAME, priority, payloadText: '{}' }, 'all')
+    await standBy(db, session, 'its channel', [])
+    expect(handed).toBe(model.lastInLine(to)?.state !== 'waiting' && !model.paused.has(to))
+    const job = model.enqueue(id, to, priority, 0, undefined)
+    const held = (await heldBy(db, session)).find(held => held.id === id)
+    expect(held !== undefined).toBe(handed)
+    if (held) model.claim(job, session, held.lease)
+  }),
 )
 
 const start = index.map(which =>
@@ -277,6 +295,7 @@ export const COMMANDS = [
     enqueue,
     enqueue,
     enqueue,
+    handOver,
     claim,
     claim,
     claim,

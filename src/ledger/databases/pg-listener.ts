@@ -7,7 +7,12 @@ import type { Listener, Subscription } from '../database.js'
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 10_000
 
-export function subscribe(config: pg.ClientConfig, channel: string, listener: Listener, clock: Clock): Subscription {
+export function subscribe(
+  config: pg.ClientConfig,
+  channels: readonly string[],
+  listener: Listener,
+  clock: Clock,
+): Subscription {
   let client: pg.Client | undefined
   let timer: Timer | undefined
   let pauseMs = FIRST_PAUSE_MS
@@ -28,10 +33,10 @@ export function subscribe(config: pg.ClientConfig, channel: string, listener: Li
     client = next
     next.on('error', () => again(next))
     next.on('end', () => again(next))
-    next.on('notification', message => listener.onMessage(message.payload ?? ''))
+    next.on('notification', message => listener.onMessage(message.payload ?? '', message.channel))
     next
       .connect()
-      .then(() => next.query(`LISTEN ${next.escapeIdentifier(channel)}`))
+      .then(() => next.query(channels.map(channel => `LISTEN ${next.escapeIdentifier(channel)}`).join(';')))
       .then(() => {
         if (closed || client !== next) return
         pauseMs = FIRST_PAUSE_MS

@@ -116,9 +116,9 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>, ow
       return inTransaction.catch(throwClear)
     },
     within: client => within(client, render, now),
-    listen(channel: string, listener: Listener) {
+    listen(channels: readonly string[], listener: Listener) {
       if (options.listen === false || !pool.options) return undefined
-      const subscription = subscribe(connectionOf(pool.options), channel, listener, clock)
+      const subscription = subscribe(connectionOf(pool.options), channels, listener, clock)
       subscriptions.add(subscription)
       return subscription
     },

@@ -1,18 +1,23 @@
 // Postgres itself carries the jobs: enqueue is an insert, a claim locks and marks, settling moves rows. Workers are
-// woken by NOTIFY where it is possible, directly within one process, and look for themselves in any case.
-import { type Clock, systemClock } from '../../domain/clock.js'
+// woken by NOTIFY where it is possible, directly within one process, and look for themselves in any case. One that stands by is
+// handed a job by the insert itself, and hears of it on a channel of its process.
+import { type Clock, sleep, systemClock } from '../../domain/clock.js'
 import type { Enqueued, NewJob } from '../../domain/job.js'
 import { serviceOfNews } from '../../ledger/breaker.js'
 import { claim, heldBy } from '../../ledger/claim.js'
 import type { Database, ForeignClient, Queryable, Subscription } from '../../ledger/database.js'
-import { enqueue } from '../../ledger/enqueue.js'
+import { canBeHandedOver, enqueue, enqueueOne } from '../../ledger/enqueue.js'
 import { waitingIn } from '../../ledger/job.js'
 import { ensureQueues } from '../../ledger/queue.js'
 import { settlingShard } from '../../ledger/settle/tally.js'
 import { recordStale, settle } from '../../ledger/settle.js'
-import { wakeChannel } from '../../ledger/wake-channel.js'
+import { handedOver, heldFor, ring, standBy } from '../../ledger/standby.js'
+import { secretChannel, wakeChannel } from '../../ledger/wake-channel.js'
 import type { ConsumeOptions, Consumer, Transport } from '../transport.js'
 import { Line } from './postgres-line.js'
+
+/** Whoever does not hear itself for so long does not hear. */
+const ECHO_LIMIT_MS = 1_000
 
 export interface PostgresTransport extends Transport {
   /** Where NOTIFYs go; null where nobody can hear them. */
@@ -28,15 +33,39 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
   const knownQueues = new Set<string>()
   const newsListeners = new Set<(service: string | undefined) => void>()
   const channel = wakeChannel(db)
+  const ours = secretChannel()
   let subscription: Subscription | undefined
+  const echoes: (() => void)[] = []
+  // One at a time: commits that NOTIFY wait for each other in the server, flush by flush. Whoever has much to enqueue must not.
+  let isHanding = false
 
   const wake = (queue: string) => {
     for (const { lanes, onWake } of consumers) if (lanes.some(lane => lane.queue === queue)) onWake()
   }
-  const heard = (message: string) => {
+  const heard = (message: string, on: string) => {
+    if (on === ours) return heardOurs(message)
     const service = serviceOfNews(message)
     if (service === undefined) wake(message)
     else for (const listener of newsListeners) listener(service)
+  }
+  const heardOurs = (message: string) => {
+    const handed = handedOver(message)
+    if (!handed) {
+      for (const hear of echoes.splice(0)) hear()
+      return
+    }
+    // Of nobody here any more: its session has ended, and what it held is looked for by others.
+    for (const { session, onHanded } of consumers) if (session === handed.session) return onHanded?.(handed.job)
+  }
+  /** Whether we hear ourselves: behind a pooler nobody may, and a connection may be dead without knowing it. */
+  const hears = async () => {
+    if (!subscription) return false
+    const echo = new Promise<true>(resolve => echoes.push(() => resolve(true)))
+    await ring(db, ours)
+    const limit = new AbortController()
+    const heard = await Promise.race([echo, sleep(clock, ECHO_LIMIT_MS, limit.signal).then(() => false)])
+    limit.abort()
+    return heard
   }
   const wakeAll = () => {
     for (const { onWake } of consumers) onWake()
@@ -78,17 +107,33 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
     },
     async publish(jobs: readonly NewJob[], tx?: ForeignClient): Promise<Enqueued[]> {
       await makeKnown(jobs, tx)
+      const [only] = jobs
+      if (only && jobs.length === 1 && !tx && channel !== null && !isHanding && canBeHandedOver(only)) {
+        isHanding = true
+        const handed = await enqueueOne(db, only, channel).finally(() => {
+          isHanding = false
+        })
+        if (!handed) wake(only.queue)
+        return [{ id: only.id, deduplicated: false }]
+      }
       const results = await enqueueLanes(jobs, tx)
       if (!tx) for (const queue of new Set(jobs.map(job => job.queue))) wake(queue)
       return results
     },
     consume(options): Consumer {
       consumers.add(options)
-      if (channel !== null) subscription ??= db.listen(channel, { onMessage: heard, onUp: wakeAll })
+      if (channel !== null) subscription ??= db.listen([channel, ours], { onMessage: heard, onUp: wakeAll })
+      const { session, lanes } = options
       const line = new Line(clock)
       return {
-        fetch: (demand, limit) => line.claim(demand, lanes => claim(db, options.session, lanes, limit)),
-        held: () => heldBy(db, options.session),
+        fetch: (demand, limit) => line.claim(demand, lanes => claim(db, session, lanes, limit)),
+        held: () => heldBy(db, session),
+        async standBy(some) {
+          if (some.length > 0 && !(await hears())) return false
+          await standBy(db, session, ours, some)
+          return true
+        },
+        heldFor: ms => heldFor(db, session, lanes, ms),
         close: async () => void consumers.delete(options),
       }
     },

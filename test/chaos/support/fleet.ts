@@ -53,6 +53,13 @@ export class Fleet {
     await child.kill()
   }
 
+  /** Asks one to leave, and waits until it has. It has no excuse for what runs again. */
+  async dismiss(child: Child): Promise<void> {
+    this.#children.delete(child)
+    child.signal('SIGTERM')
+    await child.ended
+  }
+
   of<Event extends News['event']>(event: Event): ToldOf<Event>[] {
     return this.told.filter((told): told is ToldOf<Event> => told.event === event)
   }

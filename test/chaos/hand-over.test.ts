@@ -1,0 +1,56 @@
+// Jobs come one by one and are handed to workers that stand by, while those are killed, leave, or lose the connection on which
+// they hear of them. Nothing is lost, and nothing runs twice that was not cut short.
+import { setTimeout } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { seededRandom } from '../../src/testing/index.js'
+import { administer, freshDatabase } from '../support/databases.js'
+import { until } from '../support/until.js'
+import { complaints } from './support/accounting.js'
+import { booksAt, liveJobs } from './support/books.js'
+import { Fleet } from './support/fleet.js'
+import { Producer } from './support/producer.js'
+
+const WORKERS = 3
+const ROUNDS = 9
+const seed = Number(process.env.REDRIVE_CHAOS_SEED ?? Math.floor(Math.random() * 2 ** 32))
+
+const CUT_LISTENERS = `
+  SELECT count(pg_terminate_backend(pid))::integer AS cut FROM pg_stat_activity
+  WHERE datname = current_database() AND application_name = 'redrive listener'`
+/** Claimed by the statement that enqueued it. */
+const HANDED = 'SELECT count(*)::integer AS count FROM redrive.finished_job WHERE claimed_at = created_at'
+
+test(`workers that stand by are killed, leave and go deaf (REDRIVE_CHAOS_SEED=${seed})`, async () => {
+  const random = seededRandom(seed)
+  const between = (least: number, most: number) => least + Math.floor(random() * (most - least + 1))
+  const { url = '' } = await freshDatabase('server')
+  const producer = await Producer.open(url)
+  const fleet = new Fleet({ database: url, concurrency: 6, leaseMs: 2_000, pollMs: 200 })
+  await Promise.all(Array.from({ length: WORKERS }, () => fleet.start()))
+
+  let isFed = true
+  const feeding = (async () => {
+    while (isFed) {
+      await producer.enqueue('work', { ms: between(0, 30), end: 'complete' })
+      await setTimeout(between(5, 40))
+    }
+  })()
+  for (let round = 0; round < ROUNDS; round += 1) {
+    await setTimeout(between(500, 1_500))
+    const victim = fleet.children[between(0, WORKERS - 1)]
+    if (round % 3 === 0) await administer(url, CUT_LISTENERS)
+    else if (victim) {
+      if (round % 3 === 1) await fleet.kill(victim)
+      else await fleet.dismiss(victim)
+      await fleet.start()
+    }
+  }
+  isFed = false
+  await feeding
+  await until('every job has ended', async () => (await liveJobs(url)) === 0, 60_000)
+
+  expect(complaints({ ...fleet, ...producer, books: await booksAt(url) })).toEqual([])
+  const [handed] = (await administer(url, HANDED)) as { count: number }[]
+  expect(handed?.count).toBeGreaterThan(producer.acknowledged.size / 10)
+  console.log(`seed ${seed}: ${producer.acknowledged.size} jobs, ${handed?.count} of them handed over`)
+})

@@ -1,0 +1,196 @@
+// An enqueue hands a job to a session that stands by, claimed by the same commit; to nobody if nobody does, if others wait, if
+// the queue is paused or the session is gone. What is said of it is what a claim would have brought.
+import { describe, expect, it } from 'vitest'
+import type { SessionId } from '../../src/domain/ids.js'
+import type { ClaimedJob, NewJob } from '../../src/domain/job.js'
+import { LIMITS } from '../../src/domain/limits.js'
+import { heldBy } from '../../src/ledger/claim.js'
+import { type Database, sql } from '../../src/ledger/database.js'
+import { canBeHandedOver, enqueue, enqueueOne } from '../../src/ledger/enqueue.js'
+import { readMigrations } from '../../src/ledger/migrate.js'
+import { inSchema } from '../../src/ledger/schema-name.js'
+import { endSession, lapseSessions } from '../../src/ledger/session.js'
+import { settle } from '../../src/ledger/settle.js'
+import { handedOver, heldFor, standBy } from '../../src/ledger/standby.js'
+import { administer, beforeFirst, DATABASES, freshDatabase } from '../support/databases.js'
+import { aJob, aSession, completed, take } from '../support/story.js'
+import { until } from '../support/until.js'
+
+const STANDING = sql`SELECT session_id::text AS session FROM redrive.standby ORDER BY spot`
+const PAUSE = sql`
+  INSERT INTO redrive.queue (name, paused_at) VALUES ($1, now()) ON CONFLICT (name) DO UPDATE SET paused_at = now()`
+
+const standing = async (db: Database) => (await db.query<{ session: SessionId }>(STANDING)).map(row => row.session)
+const give = (db: Database, job: NewJob) => enqueueOne(db, job, 'all')
+
+describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open }) => {
+  let db: Database
+  let queues = 0
+  beforeFirst(async () => {
+    db = (await open()).db
+  })
+  /** A lane of its own for each test, and who stands by there. */
+  const aLane = async (options: { leaseMs?: number } = {}) => {
+    queues += 1
+    const lane = { queue: `queue ${queues}`, name: 'send' }
+    const session = await aSession(db, options.leaseMs)
+    await standBy(db, session, 'mine', [lane])
+    return { lane, session }
+  }
+
+  it('gives a job to the one who stands by', async () => {
+    const { lane, session } = await aLane()
+    const job = aJob({ ...lane, maxAttempts: 4, tenant: 'a', trace: '00-1' })
+    expect(await give(db, job)).toBe(true)
+    const [held] = await heldBy(db, session)
+    expect(held).toMatchObject({ id: job.id, attempt: 1, maxAttempts: 4, tenant: 'a', trace: '00-1', suspect: false })
+    expect(held?.waitingSince).toBe(held?.createdAt)
+    expect(await take(db, await aSession(db), 10, lane.queue)).toEqual([])
+    expect(await settle(db, [completed(held as ClaimedJob)], '1')).toEqual([])
+  })
+
+  it('puts it in line where nobody does, or nobody for jobs of that name', async () => {
+    const { lane } = await aLane()
+    expect(await give(db, aJob({ queue: 'nobody there' }))).toBe(false)
+    expect(await give(db, aJob({ ...lane, name: 'another' }))).toBe(false)
+    expect(await take(db, await aSession(db), 10, 'nobody there')).toHaveLength(1)
+  })
+
+  it('overtakes nobody who waits', async () => {
+    const { lane, session } = await aLane()
+    await enqueue(db, [aJob(lane)], null)
+    expect(await give(db, aJob(lane))).toBe(false)
+    expect(await take(db, session, 10, lane.queue)).toHaveLength(2)
+    expect(await give(db, aJob(lane))).toBe(true)
+  })
+
+  it('gives nothing of a paused queue', async () => {
+    const { lane } = await aLane()
+    await db.query(PAUSE, [lane.queue])
+    expect(await give(db, aJob(lane))).toBe(false)
+  })
+
+  it('gives nothing to a session that has ended or lapsed, and such a one stands by no more', async () => {
+    const ended = await aLane()
+    await endSession(db, ended.session)
+    expect(await standing(db)).not.toContain(ended.session)
+    await standBy(db, ended.session, 'mine', [ended.lane])
+    expect(await give(db, aJob(ended.lane))).toBe(false)
+
+    const lapsed = await aLane({ leaseMs: 1 })
+    await until('its lease is over', async () => !(await give(db, aJob(lapsed.lane))))
+    await lapseSessions(db)
+    expect(await standing(db)).not.toContain(lapsed.session)
+  })
+
+  it('gives nothing more to one who stood down', async () => {
+    const { lane, session } = await aLane()
+    await standBy(db, session, 'mine', [])
+    expect(await give(db, aJob(lane))).toBe(false)
+  })
+
+  it('gives to one of several, wherever it begins to look', async () => {
+    const { lane, session } = await aLane()
+    const others = [await aSession(db), await aSession(db)]
+    for (const other of others) await standBy(db, other, 'mine', [lane])
+    for (let nth = 0; nth < 60; nth += 1) expect(await give(db, aJob(lane))).toBe(true)
+    const shares = await Promise.all([session, ...others].map(async one => (await heldBy(db, one)).length))
+    expect(shares.reduce((sum, share) => sum + share)).toBe(60)
+  })
+
+  it('tells of what a session has held for a while, of its lanes only', async () => {
+    const { lane, session } = await aLane()
+    const other = { queue: lane.queue, name: 'other' }
+    await standBy(db, session, 'mine', [lane, other])
+    const [here, there] = [aJob(lane), aJob(other)]
+    await give(db, here)
+    await give(db, there)
+    expect((await heldFor(db, session, [lane, other], 0)).map(({ id }) => id).sort()).toEqual(
+      [here.id, there.id].sort(),
+    )
+    expect((await heldFor(db, session, [other], 0)).map(({ id }) => id)).toEqual([there.id])
+    expect(await heldFor(db, session, [lane], 60_000)).toEqual([])
+    expect(await heldFor(db, await aSession(db), [lane], 0)).toEqual([])
+  })
+})
+
+describe('what is said of a job', () => {
+  const ODD = `a\u001eb\u001fc,"d" '' \\ \n null \u0001`
+
+  it('is what a claim would bring, whatever is in it', async () => {
+    const { db } = await freshDatabase('server')
+    const session = await aSession(db)
+    const lane = { queue: 'mail', name: 'send' }
+    const said: string[] = []
+    let up = () => {}
+    const isUp = new Promise<void>(resolve => {
+      up = resolve
+    })
+    db.listen(['mine'], { onMessage: message => said.push(message), onUp: () => up() })
+    await isUp
+    await standBy(db, session, 'mine', [lane])
+    const told = { tenant: ODD, user: `${ODD}2`, project: `${ODD}3`, trace: `${ODD}4` }
+    const payloadText = JSON.stringify({ odd: ODD, list: [1, null, '👩‍👩‍👧‍👦'] })
+    await give(db, aJob({ ...told, service: 'mail, "smtp"', maxAttempts: 7, priority: 9, payloadText }))
+    await until('it is heard', () => said.length > 0)
+    const handed = handedOver(said[0] as string)
+    expect(handed?.session).toBe(session)
+    expect([handed?.job]).toEqual(await heldBy(db, session))
+    expect(handed?.job).toMatchObject({ ...told, payloadText, priority: 9 })
+  })
+
+  it('fits into a NOTIFY, or the job is not handed over', async () => {
+    const { db } = await freshDatabase('server')
+    const lane = { queue: 'q'.repeat(LIMITS.nameChars), name: 'n'.repeat(LIMITS.nameChars) }
+    await standBy(db, await aSession(db), 'mine', [lane])
+    const longest = (payload: string, text: string) => {
+      const job = (length: number) =>
+        aJob({ ...lane, payloadText: JSON.stringify(payload.repeat(length)), tenant: text.repeat(200), service: 's' })
+      let length = 0
+      while (canBeHandedOver(job(length + 1))) length += 1
+      return job(length)
+    }
+    for (const job of [longest('x', 'x'), longest('€', '€'), longest('𝄞', '\u0001'), longest('"', '"')]) {
+      expect(await give(db, job)).toBe(true)
+    }
+  })
+
+  it.each<[string, Partial<NewJob>]>([
+    ['is due later', { delayMs: 1 }],
+    ['is due at a time', { runAt: '2030-01-01T00:00:00.000Z' }],
+    ['has a unique key', { uniqueKey: 'a' }],
+    ['is long', { payloadText: `"${'x'.repeat(2_000)}"` }],
+    ['has long names', { tenant: 't'.repeat(512), user: 'u'.repeat(512), project: 'p'.repeat(512) }],
+  ])('is nothing if it %s', (_, job) => {
+    expect(canBeHandedOver(aJob(job))).toBe(false)
+    expect(canBeHandedOver(aJob())).toBe(true)
+  })
+})
+
+it('a role that could enqueue before can hand over', async () => {
+  const { db, url = '' } = await freshDatabase('server', { migrated: false })
+  const role = `redrive_test_hand_${process.pid}`
+  await administer(url, `CREATE ROLE ${role}`)
+  try {
+    await db.transaction(async tx => {
+      await tx.execute('CREATE SCHEMA redrive')
+      for (const { version, text } of await readMigrations()) {
+        if (version === 18) {
+          await tx.execute(`GRANT USAGE ON SCHEMA redrive TO ${role}; GRANT SELECT, INSERT ON redrive.job TO ${role};
+            GRANT USAGE ON SEQUENCE redrive.job_seq TO ${role}`)
+        }
+        await tx.execute(inSchema(text, db.schema))
+      }
+    })
+    const lane = { queue: 'mail', name: 'send' }
+    await standBy(db, await aSession(db), 'mine', [lane])
+    await db.transaction(async tx => {
+      await tx.execute(`SET LOCAL ROLE ${role}`)
+      expect(await enqueueOne(tx, aJob(lane), 'all')).toBe(true)
+      expect(await enqueueOne(tx, aJob({ ...lane, name: 'another' }), 'all')).toBe(false)
+    })
+  } finally {
+    await administer(url, `DROP OWNED BY ${role}`)
+    await administer(url, `DROP ROLE ${role}`)
+  }
+})
