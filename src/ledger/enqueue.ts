@@ -4,6 +4,7 @@
 import { RedriveError } from '../domain/errors.js'
 import type { JobId } from '../domain/ids.js'
 import type { Enqueued, NewJob } from '../domain/job.js'
+import { inPieces } from '../domain/pieces.js'
 import { jsonList, textList, uuidList } from './binary-list.js'
 import { hot, type Param, type Piece, type Queryable, sql } from './database.js'
 import { listOf } from './rows.js'
@@ -119,7 +120,7 @@ export async function enqueue(db: Queryable, jobs: readonly NewJob[], channel: s
   if (db.together && jobs.length > 1) {
     const write = alike ? asLists : asText
     await db.together(
-      inPieces(jobs).map(
+      inPieces(jobs, job => job.payloadText.length, PIECE_CHARS).map(
         (piece): Piece =>
           () =>
             write(piece),
@@ -134,17 +135,6 @@ export async function enqueue(db: Queryable, jobs: readonly NewJob[], channel: s
 
 /** So long may the payloads of a piece be, in all: a piece costs little, and a larger one is slower to move about. */
 const PIECE_CHARS = 512 * 1024
-
-function inPieces(jobs: readonly NewJob[]): (readonly NewJob[])[] {
-  const pieces: (readonly NewJob[])[] = []
-  for (let start = 0, end = 0; start < jobs.length; start = end) {
-    for (let chars = 0; end < jobs.length && chars < PIECE_CHARS; end += 1) {
-      chars += (jobs[end] as NewJob).payloadText.length
-    }
-    pieces.push(jobs.slice(start, end))
-  }
-  return pieces
-}
 
 /** What is large is missing: it lies apart. */
 const listsOf = (jobs: readonly NewJob[]): [Uint8Array, Uint8Array] => [

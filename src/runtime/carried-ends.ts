@@ -3,6 +3,7 @@
 // success that came too late for that is written into the history.
 import { sleep } from '../domain/clock.js'
 import type { Lease, SessionId } from '../domain/ids.js'
+import { inPieces, MOST_TOGETHER } from '../domain/pieces.js'
 import type { Settlement } from '../domain/settlement.js'
 import { type Adoption, adoptRunning, park } from '../ledger/carried.js'
 import { completeLate } from '../ledger/carried-late.js'
@@ -31,6 +32,9 @@ interface ToAcknowledge {
 }
 
 type End = readonly [Settlement, InHand]
+
+/** These bring their payloads, as one text. */
+const lengthOf = ([, { job }]: End): number => job.payloadText.length
 
 const FOR_EVER = Number.MAX_SAFE_INTEGER
 const FIRST_PAUSE_MS = 50
@@ -83,8 +87,8 @@ export class CarriedEnds {
       seen.add(settlement.lease)
     }
     if (adopted.length > 0) await this.#settleAdopted(adopted)
-    if (late.length > 0) await this.#completeLate(late)
-    if (toPark.length > 0) await this.#park(toPark)
+    for (const some of inPieces(late, lengthOf, MOST_TOGETHER)) await this.#completeLate(some)
+    for (const some of inPieces(toPark, lengthOf, MOST_TOGETHER)) await this.#park(some)
     for (const settlement of batch) this.#inHands.forget(this.#inHands.find(settlement))
     return batch.filter(settlement => this.#written.get(settlement) === false)
   }
@@ -136,14 +140,13 @@ export class CarriedEnds {
   }
 
   async #adoptOnce(session: SessionId, hands: readonly InHand[]): Promise<true> {
-    const adopted = await adoptRunning(
-      this.#runtime.db,
-      session,
-      hands.map(hand => this.#adoption(hand)),
-    )
-    for (const hand of hands) {
-      const lease = adopted.get(hand.job.id)
-      if (lease !== undefined) hand.adopted = lease
+    for (const some of inPieces(hands, ({ job }) => job.payloadText.length, MOST_TOGETHER)) {
+      const adoptions = some.map(hand => this.#adoption(hand))
+      const adopted = await adoptRunning(this.#runtime.db, session, adoptions)
+      for (const hand of some) {
+        const lease = adopted.get(hand.job.id)
+        if (lease !== undefined) hand.adopted = lease
+      }
     }
     return true
   }

@@ -2,6 +2,7 @@
 // nothing for slow handlers, where a job claimed early would only wait here instead of on an idle worker (and would be
 // lost with this one), and hundreds for fast ones, where the round trip is what costs.
 import type { ClaimedJob } from '../domain/job.js'
+import { MOST_TOGETHER } from '../domain/pieces.js'
 
 /** So many round trips of work: claims take longer now and then, and nobody should wait for one. */
 const ROUND_TRIPS = 4
@@ -9,8 +10,6 @@ const MANY = 1_000
 /** More than that only if they run within so long: whoever holds them may die, or become slow. */
 const SOON_MS = 60
 const MOST = 2_000
-/** However fast they are, no more text than this. */
-const MOST_TEXT = 16_000_000
 const WEIGHT = 0.5
 
 type Fetched = Pick<ClaimedJob, 'payloadText'>
@@ -26,7 +25,7 @@ export class Prefetch {
   target(now: number): number {
     const sinceMs = this.#since === undefined ? 0 : now - this.#since
     const pace = this.#pace(sinceMs)
-    const most = Math.min(MOST, Math.max(MANY, pace * SOON_MS), MOST_TEXT / this.#textOfJob)
+    const most = Math.min(MOST, Math.max(MANY, pace * SOON_MS), MOST_TOGETHER / this.#textOfJob)
     return Math.floor(Math.min(most, pace * this.#roundTripMs * ROUND_TRIPS))
   }
 

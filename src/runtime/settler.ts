@@ -2,6 +2,7 @@
 // never by waiting for a timer; while the database is away, everything is kept and tried again.
 import { type Clock, type Random, sleep } from '../domain/clock.js'
 import { isCarriedLease, type Lease } from '../domain/ids.js'
+import { MOST_TOGETHER } from '../domain/pieces.js'
 import type { Settlement } from '../domain/settlement.js'
 
 export interface SettlerOptions {
@@ -36,8 +37,6 @@ interface Item {
 
 const LANES = 2
 const LARGEST_BATCH = 1_000
-/** A batch that has more text than this in its results is cut short: it travels as one text. */
-const MOST_TEXT = 16_000_000
 /** A second lane opens only for so many: a statement costs much the same for ten ends as for a hundred. */
 const WORTH_A_LANE = 500
 const FIRST_PAUSE_MS = 50
@@ -139,11 +138,12 @@ export function createSettler({ settle, instead, clock, random, onError, onWritt
   }
 }
 
+/** The results of a batch travel as one text. */
 const batchSize = (waiting: readonly Item[]): number => {
   let text = 0
   let count = 0
   for (const { settlement } of waiting) {
-    if (count === LARGEST_BATCH || text > MOST_TEXT) break
+    if (count === LARGEST_BATCH || text > MOST_TOGETHER) break
     count += 1
     if (settlement.outcome.type === 'succeeded') text += settlement.outcome.size ?? 0
   }

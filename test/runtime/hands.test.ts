@@ -5,18 +5,19 @@ import type { SessionId } from '../../src/domain/ids.js'
 import { ensureQueues, pauseQueue, resumeQueue } from '../../src/ledger/queue.js'
 import { defineJob } from '../../src/runtime/definition.js'
 import { Hands } from '../../src/runtime/hands.js'
+import type { Runtime } from '../../src/runtime/runtime.js'
 import { Carriers } from '../../src/transport/carriers.js'
 import { aDelivery, type HandHeldBroker, handHeldBroker } from '../support/hand-held-broker.js'
 import { rowsOf } from '../support/ledger-state.js'
 import { openRuntime } from '../support/runtime.js'
-import { aJob, aSession } from '../support/story.js'
+import { aJob, aSession, retried } from '../support/story.js'
 import { until } from '../support/until.js'
 
 const DEMAND = [{ queue: 'mail', name: 'send', limit: 10 }]
 const LIMIT_MS = 1_000
 
-async function open() {
-  const moving = await openRuntime()
+async function open(change?: (runtime: Runtime) => Partial<Runtime>) {
+  const moving = await openRuntime('memory', change)
   const held = handHeldBroker()
   const errors: unknown[] = []
   const ledger: { session: SessionId | undefined } = { session: await aSession(moving.db) }
@@ -73,6 +74,27 @@ it('a connection that breaks before the ledger has what arrived too late loses n
   await until('the ledger has it', async () => (await rowsOf(db, 'job')).length > 0)
   expect(await see(late.id)).toMatchObject({ state: 'waiting', attempt: 0, lost: 0, attempts: [] })
   expect(acknowledged).toEqual([])
+})
+
+it('ends of jobs with long payloads reach the ledger in several pieces', async () => {
+  let transactions = 0
+  const { hands, deliver, see } = await open(({ db }) => ({
+    db: {
+      ...db,
+      transaction(work) {
+        transactions += 1
+        return db.transaction(work)
+      },
+    },
+  }))
+  const payloadText = JSON.stringify('x'.repeat(1_000_000))
+  const jobs = Array.from({ length: 20 }, () => aJob({ payloadText }))
+  for (const job of jobs) deliver(aDelivery(job))
+  const taken = [...hands.take(DEMAND, 10), ...hands.take(DEMAND, 10)]
+  expect(taken).toHaveLength(20)
+  expect(await hands.settle(taken.map(job => retried(job)))).toEqual([])
+  expect(transactions).toBe(2)
+  for (const { id } of jobs) expect((await see(id)).state).toBe('retrying')
 })
 
 it('a worker that comes up while a queue is paused starts nothing of it, even if a broker delivers at once', async () => {
