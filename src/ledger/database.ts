@@ -38,6 +38,12 @@ export interface Subscription {
   close(): Promise<void>
 }
 
+export interface Channels {
+  readonly open: string
+  /** Nobody else must know this one. */
+  readonly secret?: string
+}
+
 export interface Listener {
   onMessage(message: string, channel: string): void
   /** The subscription came (back) up; whatever was said in between was missed. */
@@ -58,7 +64,7 @@ export interface Database extends Queryable {
   /** The same statements, run inside a transaction that belongs to the caller. */
   within(client: ForeignClient): Queryable
   /** Hears NOTIFY, and reconnects by itself; undefined where LISTEN is not possible or not needed. */
-  listen(channels: readonly string[], listener: Listener): Subscription | undefined
+  listen(channels: Channels, listener: Listener): Subscription | undefined
   close(): Promise<void>
 }
 

@@ -76,7 +76,7 @@ const optionsOf = (job: NewJob) => ({
 /** What a NOTIFY can carry, in bytes, less what every job says of itself: numbers, times and ids. */
 const MOST_SAID = 7_500
 /** Of a character, in a payload and, where control characters are written out, elsewhere. */
-const BYTES_OF_JSON = 3
+const BYTES_OF_JSON = 4
 const BYTES_OF_TEXT = 6
 
 /** Whether a job can be handed over: due now, and short enough to be said. */

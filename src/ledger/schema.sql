@@ -515,13 +515,15 @@ CREATE TABLE redrive.payload (
 );
 
 CREATE TABLE redrive.standby (
-  queue      text COLLATE "C" NOT NULL,
-  name       text COLLATE "C" NOT NULL,
-  spot       double precision NOT NULL,
-  session_id bigint           NOT NULL,
-  channel    text             NOT NULL,
-  CONSTRAINT standby_pkey PRIMARY KEY (queue, name, spot, session_id)
-);
+  session_id bigint                   NOT NULL,
+  queue      text COLLATE "C"         NOT NULL,
+  name       text COLLATE "C"         NOT NULL,
+  spot       double precision         NOT NULL,
+  seen_at    timestamp with time zone NOT NULL,
+  channel    text                     NOT NULL,
+  CONSTRAINT standby_pkey PRIMARY KEY (session_id, queue, name, spot)
+) WITH (fillfactor=50);
+CREATE INDEX standby_next ON redrive.standby USING btree (queue, name, spot);
 
 CREATE VIEW redrive.dead_letter_queue_summary AS
  SELECT queue AS queue_name,
@@ -1578,11 +1580,19 @@ DECLARE
 BEGIN
   IF was_idle THEN
     SELECT b.session_id, b.channel INTO taker, to_taker FROM "redrive".standby b
-    WHERE b.queue = of_queue AND b.name = of_name AND b.spot >= start
+    WHERE b.queue = of_queue AND b.name = of_name AND b.spot >= start AND b.seen_at > moment - interval '5 seconds'
       AND EXISTS (SELECT FROM "redrive".session s WHERE s.id = b.session_id AND s.ended_at IS NULL AND s.expires_at > moment)
       AND NOT EXISTS (SELECT FROM "redrive".queue q WHERE q.name = of_queue AND q.paused_at IS NOT NULL)
     ORDER BY b.spot LIMIT 1;
   END IF;
+  -- Whoever listens there has the lock (ledger/databases/pg-listener.ts). If we can have it, nobody does any more: it was killed.
+  IF taker IS NOT NULL AND (
+    pg_try_advisory_xact_lock_shared(hashtextextended(to_taker, 0))
+    OR EXISTS (
+      SELECT FROM (
+        SELECT j.state FROM "redrive".job j WHERE j.queue = of_queue AND j.name = of_name AND j.in_line ORDER BY j.line LIMIT 100
+      ) first WHERE first.state = 'waiting')
+  ) THEN taker := NULL; END IF;
   IF taker IS NULL THEN
     INSERT INTO "redrive".job (id, state, queue, name, service, max_attempts, priority, payload, run_at, created_at, tenant, user_id,
                              project, trace)
@@ -1598,4 +1608,29 @@ BEGIN
   RETURNING concat(taker, E'\x1e', "redrive".packed(j.ctid, j)) INTO said;
   PERFORM pg_notify(to_taker, said);
   RETURN true;
+END $function$;
+
+CREATE OR REPLACE FUNCTION redrive.stand(at timestamp with time zone, of_session bigint, lanes json, for_ms double precision)
+ RETURNS SETOF text
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+DECLARE
+  moment timestamptz := coalesce(at, now());
+  places bigint;
+BEGIN
+  UPDATE "redrive".standby SET seen_at = moment WHERE session_id = of_session;
+  GET DIAGNOSTICS places = ROW_COUNT;
+  RETURN NEXT places::text;
+  RETURN QUERY
+  SELECT "redrive".packed(j.place, j.job)
+  FROM json_to_recordset(lanes) AS l(queue text COLLATE "C", name text COLLATE "C")
+  CROSS JOIN LATERAL (
+    SELECT j.ctid AS place, j AS job, j.session_id, j.state, j.claimed_at FROM "redrive".job j
+    WHERE j.queue = l.queue AND j.name = l.name AND j.in_line ORDER BY j.line LIMIT 10000
+  ) j
+  WHERE j.session_id = of_session AND j.state = 'active' AND j.claimed_at <= moment - for_ms * interval '1 millisecond';
 END $function$;

@@ -3,7 +3,6 @@
 import type { JobId, SessionId } from '../domain/ids.js'
 import { type Database, sql } from './database.js'
 import { listOf } from './rows.js'
-import { noStandby } from './standby.js'
 
 export interface NewSession {
   readonly worker: string
@@ -55,24 +54,18 @@ export async function renewSession(db: Database, id: SessionId, leaseMs: number)
 }
 
 const END = sql`
-  WITH ended AS (
-    UPDATE redrive.session SET ended_at = coalesce($2::timestamptz, now()), ended_by = 'stopped'
-    WHERE id = $1::bigint AND ended_at IS NULL RETURNING id
-  )
-  ${noStandby('ended')}`
+  UPDATE redrive.session SET ended_at = coalesce($2::timestamptz, now()), ended_by = 'stopped'
+  WHERE id = $1::bigint AND ended_at IS NULL`
 
 export async function endSession(db: Database, id: SessionId): Promise<void> {
   await db.query(END, [id, db.now()])
 }
 
 const LAPSE = sql`
-  WITH lapsed AS (
-    UPDATE redrive.session SET ended_at = coalesce($1::timestamptz, now()), ended_by = 'lapsed'
-    WHERE id IN (SELECT id FROM redrive.session WHERE ended_at IS NULL AND expires_at < coalesce($1::timestamptz, now())
-                 ORDER BY expires_at LIMIT 100 FOR UPDATE SKIP LOCKED)
-    RETURNING id, worker
-  ), gone AS (${noStandby('lapsed')})
-  SELECT id, worker FROM lapsed`
+  UPDATE redrive.session SET ended_at = coalesce($1::timestamptz, now()), ended_by = 'lapsed'
+  WHERE id IN (SELECT id FROM redrive.session WHERE ended_at IS NULL AND expires_at < coalesce($1::timestamptz, now())
+               ORDER BY expires_at LIMIT 100 FOR UPDATE SKIP LOCKED)
+  RETURNING id, worker`
 
 /** Ends the sessions that were not renewed in time. Their jobs are then orphans. */
 export async function lapseSessions(db: Database): Promise<{ id: SessionId; worker: string }[]> {

@@ -3,7 +3,7 @@
 import type { SessionId } from '../domain/ids.js'
 import type { ClaimedJob } from '../domain/job.js'
 import { type Lane, unpackJob } from './claim.js'
-import { type Database, sql } from './database.js'
+import { type Database, hot, sql } from './database.js'
 
 const RING = sql`SELECT pg_notify($1, '')`
 
@@ -12,11 +12,18 @@ export async function ring(db: Database, channel: string): Promise<void> {
   await db.query(RING, [channel])
 }
 
+// Those who are gone without a word are not asked any more after seconds, and cleared away by whoever comes next.
 const STAND_BY = sql`
-  WITH before AS (DELETE FROM redrive.standby WHERE session_id = $1::bigint)
-  INSERT INTO redrive.standby (queue, name, spot, session_id, channel)
-  SELECT l.queue, l.name, place.spot + turn, $1::bigint, $2
-  FROM (SELECT random() AS spot) place CROSS JOIN json_to_recordset($3::json) AS l(queue text, name text) CROSS JOIN generate_series(0, 1) AS turn`
+  WITH clock AS (SELECT coalesce($4::timestamptz, now()) AS now),
+  before AS (
+    DELETE FROM redrive.standby
+    WHERE session_id = $1::bigint OR seen_at < (SELECT now FROM clock) - interval '1 minute'
+  )
+  INSERT INTO redrive.standby (session_id, queue, name, spot, seen_at, channel)
+  SELECT $1::bigint, l.queue, l.name, place.spot + turn, clock.now, $2
+  FROM clock CROSS JOIN (SELECT random() AS spot) place
+  CROSS JOIN json_to_recordset($3::json) AS l(queue text, name text) CROSS JOIN generate_series(0, 1) AS turn
+  WHERE EXISTS (SELECT FROM redrive.session s WHERE s.id = $1::bigint AND s.ended_at IS NULL)`
 
 /** From now on, jobs of these lanes may be handed to this session; of none: no more of them. */
 export async function standBy(
@@ -25,33 +32,24 @@ export async function standBy(
   channel: string,
   lanes: readonly Lane[],
 ): Promise<void> {
-  await db.query(STAND_BY, [session, channel, JSON.stringify(lanes)])
+  await db.query(STAND_BY, [session, channel, JSON.stringify(lanes), db.now()])
 }
 
-/** SQL: these sessions are handed nothing any more. */
-export const noStandby = (sessions: string): string =>
-  `DELETE FROM redrive.standby WHERE session_id IN (SELECT id FROM ${sessions})`
+const STAND = hot(sql`
+  SELECT redrive.stand($1::timestamptz, $2::bigint, $3::json, $4::double precision) AS told`)
 
-/** What was handed over stands near the front of its line, which was empty then; no more of it is looked at than this. */
-const UNHEARD = sql`
-  SELECT redrive.packed(j.place, j.job) AS jobs
-  FROM json_to_recordset($2::json) AS l(queue text COLLATE "C", name text COLLATE "C")
-  CROSS JOIN LATERAL (
-    SELECT j.ctid AS place, j AS job, j.session_id, j.state, j.claimed_at FROM redrive.job j
-    WHERE j.queue = l.queue AND j.name = l.name AND j.in_line ORDER BY j.line LIMIT 10000
-  ) j
-  WHERE j.session_id = $1::bigint AND j.state = 'active'
-    AND j.claimed_at <= coalesce($3::timestamptz, now()) - $4::double precision * interval '1 millisecond'`
+export interface Standing {
+  /** False: nobody knows that it stands by. */
+  readonly stands: boolean
+  /** What it has had for so long, heard of or not. */
+  readonly held: ClaimedJob[]
+}
 
-/** What this session has held for so long, heard of or not. */
-export async function heldFor(
-  db: Database,
-  session: SessionId,
-  lanes: readonly Lane[],
-  ms: number,
-): Promise<ClaimedJob[]> {
-  const rows = await db.query<{ jobs: string }>(UNHEARD, [session, JSON.stringify(lanes), db.now(), ms])
-  return rows.map(({ jobs }) => unpackJob(jobs))
+/** Says that a session still stands by, and asks for the jobs that it has had for `ms`. */
+export async function stand(db: Database, session: SessionId, lanes: readonly Lane[], ms: number): Promise<Standing> {
+  const params = [db.now(), session, JSON.stringify(lanes), ms]
+  const [places, ...jobs] = (await db.query<{ told: string }>(STAND, params)).map(({ told }) => told)
+  return { stands: places !== '0', held: jobs.map(job => unpackJob(job)) }
 }
 
 const AFTER_SESSION = '\x1e'

@@ -19,12 +19,15 @@ export interface ClaimsOptions {
   readonly clock: Clock
   readonly announce: Announce
   readonly onWake: () => void
+  readonly onUp: () => void
   readonly onHanded: (job: ClaimedJob) => void
+  /** Called with jobs that were taken for us, and that we did not hear of. */
+  readonly onFound: (jobs: readonly ClaimedJob[]) => void
+  /** Tells of a job, then or later, whether it was here when this was called. */
+  readonly whatIsHere: () => (job: ClaimedJob) => boolean
 }
 
-type IsKnown = () => (job: ClaimedJob) => boolean
-
-/** So many that were found are remembered, in case their hand-over is heard all the same. */
+/** So many that were found are remembered, in case they are heard of or found again. */
 const MOST_FOUND = 10_000
 
 export class Claims {
@@ -34,8 +37,8 @@ export class Claims {
   /** When to look for jobs that a failed fetch took. */
   #missedLooksAt: number[] = []
   readonly #found = new Set<Lease>()
-  /** While looking: what has been heard of since. */
-  #heardMeanwhile: Set<Lease> | undefined
+  /** For each look that is under way: what has been heard of since it began. */
+  readonly #heardMeanwhile = new Set<Set<Lease>>()
 
   constructor(options: ClaimsOptions) {
     this.#options = options
@@ -43,8 +46,8 @@ export class Claims {
 
   open(session: SessionId): void {
     void this.close()
-    const { transport, lanes, onWake } = this.#options
-    this.#consumer = transport.consume({ session, lanes, onWake, onHanded: job => this.#hear(job) })
+    const { transport, lanes, onWake, onUp } = this.#options
+    this.#consumer = transport.consume({ session, lanes, onWake, onUp, onHanded: job => this.#hear(job) })
   }
 
   async close(): Promise<void> {
@@ -73,12 +76,11 @@ export class Claims {
    * A fetch whose answer was lost may have taken jobs all the same. Our session holds them, so nobody else ever will:
    * they are looked for after a failed fetch, and once more when it cannot be under way any longer.
    */
-  async missed(isKnown: IsKnown): Promise<ClaimedJob[]> {
+  async findMissed(): Promise<void> {
     const [next] = this.#missedLooksAt
-    if (next === undefined || next > this.#options.clock.monotonic()) return []
-    const missed = await this.#unknown(isKnown, () => this.#consumer?.held())
+    if (next === undefined || next > this.#options.clock.monotonic()) return
+    await this.#find(async consumer => this.#withinLimit(consumer.held()))
     this.#missedLooksAt.shift()
-    return missed
   }
 
   /** Jobs of these lanes may be handed to us from now on; of none: no more. False: not possible now. */
@@ -86,30 +88,48 @@ export class Claims {
     return (await this.#consumer?.standBy?.(lanes)) ?? false
   }
 
-  /** What was handed to us at least so long ago and not heard of. */
-  unheard(isKnown: IsKnown, forMs: number): Promise<ClaimedJob[]> {
-    return this.#unknown(isKnown, () => this.#consumer?.heldFor?.(forMs))
+  /** Says that we still stand by, and takes what was handed to us at least so long ago and not heard of. */
+  async stand(ms: number): Promise<{ stands: boolean; found: number }> {
+    let stands = false
+    const found = await this.#find(async consumer => {
+      const standing = await consumer.stand?.(ms)
+      stands = standing?.stands ?? false
+      return standing?.held ?? []
+    })
+    return { stands, found }
   }
 
-  /** Of what is held, that which is not here, has not been since we asked, and did not come while we did. */
-  async #unknown(isKnown: IsKnown, ask: () => Promise<ClaimedJob[]> | undefined): Promise<ClaimedJob[]> {
-    const known = isKnown()
+  /** Of what is held: that which was not here when we asked, did not come while we did, and was not found before. */
+  async #find(ask: (consumer: Consumer) => Promise<ClaimedJob[]>): Promise<number> {
+    const consumer = this.#consumer
+    if (!consumer) return 0
+    const wasHere = this.#options.whatIsHere()
     const heard = new Set<Lease>()
-    this.#heardMeanwhile = heard
-    const held = await this.#withinLimit(ask())
-    const unknown = held.filter(job => !known(job) && !heard.has(job.lease))
-    for (const { lease } of unknown) this.#found.add(lease)
+    this.#heardMeanwhile.add(heard)
+    try {
+      const held = await ask(consumer)
+      // Under another session they are others' to find.
+      if (consumer !== this.#consumer) return 0
+      const found = held.filter(job => !wasHere(job) && !heard.has(job.lease) && !this.#found.has(job.lease))
+      this.#remember(found)
+      if (found.length > 0) this.#options.onFound(found)
+      return found.length
+    } finally {
+      this.#heardMeanwhile.delete(heard)
+    }
+  }
+
+  #remember(found: readonly ClaimedJob[]): void {
+    for (const { lease } of found) this.#found.add(lease)
     for (const lease of this.#found) {
       if (this.#found.size <= MOST_FOUND) break
       this.#found.delete(lease)
     }
-    return unknown
   }
 
   #hear(job: ClaimedJob): void {
-    if (this.#found.delete(job.lease)) return
-    this.#heardMeanwhile?.add(job.lease)
-    this.#options.onHanded(job)
+    for (const heard of this.#heardMeanwhile) heard.add(job.lease)
+    if (!this.#found.delete(job.lease)) this.#options.onHanded(job)
   }
 
   #withinLimit(fetching: Promise<ClaimedJob[]> = Promise.resolve([])): Promise<ClaimedJob[]> {

@@ -23,7 +23,7 @@ export interface Settler {
   settle(settlement: Settlement): Promise<boolean>
   /** How many ends are not written yet. */
   readonly pending: number
-  /** The claims whose ends are not written yet. */
+  /** The claims whose ends are not written yet, or never will be: their jobs have run. */
   leases(): Lease[]
   /** Resolves when everything is written, or when the signal aborts; what is left then is left to recovery. */
   drain(signal: AbortSignal): Promise<void>
@@ -47,6 +47,7 @@ export function createSettler({ settle, instead, clock, random, onError, onWritt
   const freeLanes = Array.from({ length: LANES }, (_, lane) => lane)
   const givenUp = new AbortController()
   const flying = new Set<readonly Item[]>()
+  const unwritten: Lease[] = []
   let inFlight = 0
   let scheduled = false
   let onIdle: (() => void) | undefined
@@ -104,7 +105,10 @@ export function createSettler({ settle, instead, clock, random, onError, onWritt
     const [only] = items
     if (only && items.length === 1) {
       // Not even the replacement: it stays with its session, whose end leaves it to recovery.
-      if (only.replaced) return only.done(false)
+      if (only.replaced) {
+        unwritten.push(only.settlement.lease)
+        return only.done(false)
+      }
       only.settlement = instead(only.settlement, error)
       only.replaced = true
       return writeAll([only], lane)
@@ -125,7 +129,7 @@ export function createSettler({ settle, instead, clock, random, onError, onWritt
     get pending() {
       return waiting.length + inFlight
     },
-    leases: () => [...waiting, ...[...flying].flat()].map(({ settlement }) => settlement.lease),
+    leases: () => [...unwritten, ...[...waiting, ...[...flying].flat()].map(({ settlement }) => settlement.lease)],
     async drain(signal) {
       if (waiting.length + inFlight > 0 && !signal.aborted) {
         await new Promise<void>(resolve => {

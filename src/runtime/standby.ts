@@ -1,65 +1,71 @@
 // When a worker stands by: jobs are then handed to it as they are enqueued, claimed by the same commit, and start a round trip
 // and a flush earlier (docs/decisions/0029). It is for calm times: whoever is busy asks for many at once.
-import type { Clock } from '../domain/clock.js'
-import type { ClaimedJob } from '../domain/job.js'
+import type { Clock, Random } from '../domain/clock.js'
 import type { Lane } from '../transport/transport.js'
+import { type Loop, loop } from './loop.js'
 
-/** Until it is full, and not again so soon after that: each time it says so, a row is written for each lane. */
+/** Until it is full, and not again so soon after that: each time it says so, rows are written for each lane. */
 const AGAIN_MS = 1_000
 /** Or until it is handed more than so many in so long: whoever enqueues them waits for each other's NOTIFY (pitfall 10). */
 const MANY = 20
 const MANY_MS = 100
 /** After a hand-over that was not heard, or if it cannot hear at all. */
 const DEAF_MS = 60_000
+/** It says so often that it is there, and looks for what it did not hear; without a word for 5 s it is not asked any more. */
+const STAND_MS = 2_000
 /** A hand-over is heard within this, or never. */
 const HEARD_WITHIN_MS = 1_000
-/** What was being handed over when it stood down has been by then: no statement takes longer. */
-const LATE_MS = 60_000
+/** What was being handed over when it stood down has been by then: no statement takes a minute. Until then, it looks now and then. */
+const LATE_MS = 65_000
+const LATE_LOOK_MS = 20_000
+const IDLE_MS = 3_600_000
 
 export interface StandbyOptions {
   readonly clock: Clock
+  readonly random: Random
   /** Where a job could start at once. */
   readonly lanes: () => readonly Lane[]
-  /** Tells whoever enqueues; false: not possible. */
+  /** Tells whoever enqueues; false: not possible, and nothing was said. */
   readonly say: (lanes: readonly Lane[]) => Promise<boolean>
-  /** What was handed over at least so long ago and not heard of. */
-  readonly unheard: (forMs: number) => Promise<ClaimedJob[]>
+  /** Says that it is still there, and takes what was handed over at least so long ago and not heard of. */
+  readonly stand: (ms: number) => Promise<{ readonly stands: boolean; readonly found: number }>
   readonly onError: (error: unknown) => void
 }
 
 export class Standby {
   readonly #options: StandbyOptions
-  #stands = false
-  /** Nothing is said while something is being said. */
-  #saying: Promise<void> = Promise.resolve()
+  readonly #loop: Loop
+  #hasBegun = false
+  #isWanted = false
+  /** Until it is known that nobody hands anything over, somebody may. */
+  #mayBeKnown = false
   #notBefore = 0
-  /** When to look for what was not heard. */
-  #looksAt: number[] = []
+  #looksUntil = 0
   #handedSince = 0
   #handedCount = 0
 
   constructor(options: StandbyOptions) {
     this.#options = options
+    this.#loop = loop({ ...options, step: () => this.#step() })
   }
 
   /** For when things are calm. */
   standUp(): void {
-    const { clock, lanes } = this.#options
-    if (this.#stands || clock.monotonic() < this.#notBefore) return
-    const free = lanes()
-    if (free.length === 0) return
-    this.#stands = true
-    this.#notBefore = clock.monotonic() + AGAIN_MS
-    this.#say(async say => {
-      if (!this.#stands) return
-      if (await say(free)) this.#looksAt = [clock.monotonic() + HEARD_WITHIN_MS]
-      else this.#isDeaf()
-    })
+    if (this.#isWanted || this.#now < this.#notBefore || this.#options.lanes().length === 0) return
+    this.#isWanted = true
+    if (this.#hasBegun) this.#loop.nudge()
+    else this.#loop.start()
+    this.#hasBegun = true
   }
 
-  /** One was handed over; whether there is room for more. */
+  /** Whoever could not hear should be able to now. */
+  listens(): void {
+    this.#notBefore = 0
+  }
+
+  /** One was handed over; whether there is no room for more. */
   handed(isFull: boolean): void {
-    const now = this.#options.clock.monotonic()
+    const now = this.#now
     if (now - this.#handedSince > MANY_MS) {
       this.#handedSince = now
       this.#handedCount = 0
@@ -69,50 +75,56 @@ export class Standby {
   }
 
   /** Nothing more is handed over, as soon as that is known. */
-  standDown(): void {
-    if (!this.#stands) return
-    const now = this.#options.clock.monotonic()
-    this.#stands = false
-    this.#notBefore = now + AGAIN_MS
-    this.#looksAt = [now + HEARD_WITHIN_MS, now + LATE_MS]
-    this.#say(async say => void (await say([])))
+  standDown(againMs = AGAIN_MS): void {
+    if (!this.#isWanted) return
+    this.#isWanted = false
+    this.#notBefore = this.#now + againMs
+    this.#loop.nudge()
   }
 
-  /** What was handed over and not heard of, whenever it is time to look. */
-  async missed(): Promise<ClaimedJob[]> {
-    const { clock, unheard } = this.#options
-    const [next] = this.#looksAt
-    if (next === undefined || next > clock.monotonic()) return []
-    const missed = await unheard(HEARD_WITHIN_MS)
-    this.#looksAt.shift()
-    if (this.#stands) this.#looksAt = [clock.monotonic() + HEARD_WITHIN_MS]
-    if (missed.length > 0) {
-      this.standDown()
-      this.#isDeaf()
+  /** For a worker that leaves: takes what has been handed over until now. Nothing more will be, or hardly. */
+  async leave(): Promise<void> {
+    const { say, stand } = this.#options
+    this.#isWanted = false
+    await this.#loop.stop()
+    if (!this.#mayBeKnown && this.#now >= this.#looksUntil) return
+    await say([])
+    await stand(0)
+  }
+
+  async #step(): Promise<number> {
+    if (this.#isWanted && !this.#mayBeKnown) return this.#begin()
+    if (!this.#isWanted && this.#mayBeKnown && (await this.#options.say([]))) {
+      this.#mayBeKnown = false
+      this.#looksUntil = this.#now + LATE_MS
+      return HEARD_WITHIN_MS
     }
-    return missed
+    return this.#mayBeKnown || this.#now < this.#looksUntil ? this.#look() : IDLE_MS
   }
 
-  /** For a worker that leaves: what has been handed over until now. Nothing more will be, or hardly. */
-  async last(): Promise<ClaimedJob[]> {
-    const stood = this.#stands || this.#looksAt.length > 0
-    this.standDown()
-    await this.#saying
-    return stood ? this.#options.unheard(0) : []
+  async #begin(): Promise<number> {
+    const { lanes, say } = this.#options
+    const open = lanes()
+    // Before it is said: if the answer is lost, it may have been.
+    this.#mayBeKnown = true
+    if (open.length > 0 && (await say(open))) return STAND_MS
+    this.#mayBeKnown = false
+    this.standDown(open.length > 0 ? DEAF_MS : AGAIN_MS)
+    return IDLE_MS
   }
 
-  #isDeaf(): void {
-    this.#stands = false
-    this.#notBefore = this.#options.clock.monotonic() + DEAF_MS
+  async #look(): Promise<number> {
+    const { stands, found } = await this.#options.stand(HEARD_WITHIN_MS)
+    if (found > 0) this.standDown(DEAF_MS)
+    // The database has forgotten it, as after a crash.
+    else if (this.#isWanted && !stands) {
+      this.#mayBeKnown = false
+      return 0
+    }
+    return this.#mayBeKnown ? STAND_MS : LATE_LOOK_MS
   }
 
-  #say(what: (say: StandbyOptions['say']) => Promise<void>): void {
-    const { say, onError } = this.#options
-    this.#saying = this.#saying
-      .then(() => what(say))
-      .catch(error => {
-        this.#isDeaf()
-        onError(error)
-      })
+  get #now(): number {
+    return this.#options.clock.monotonic()
   }
 }

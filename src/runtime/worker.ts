@@ -154,15 +154,21 @@ export class Worker {
       clock,
       announce,
       onWake: () => this.#wake(),
-      onHanded: job => this.#takeHanded(job),
+      onUp: () => this.#standby.listens(),
+      onHanded: job => this.#standby.handed(!this.#take(job) || this.#slots.freeCount < 1),
+      onFound: jobs => {
+        for (const job of jobs) this.#take(job)
+      },
+      whatIsHere: () => this.#whatIsHere(),
     })
     this.#looks = new Looks(clock, options.pollMs)
     this.#standby = new Standby({
       clock,
+      random,
       // Brokers bring jobs by themselves.
       lanes: () => (this.#hands ? [] : this.#slots.openLanes()),
       say: lanes => this.#claims.standBy(lanes),
-      unheard: forMs => this.#claims.unheard(() => this.#isKnown(), forMs),
+      stand: ms => this.#claims.stand(ms),
       onError: onError('standing by'),
     })
     this.#pump = loop({ clock, random, step: () => this.#fetch(), onError: onError('fetching') })
@@ -233,8 +239,7 @@ export class Worker {
     const { current } = this.#claims
     this.#looks.begin()
     if (!current || !this.#heartbeat.safe) return this.#options.pollMs
-    const missed = [...(await this.#claims.missed(() => this.#isKnown())), ...(await this.#standby.missed())]
-    if (missed.length > 0) this.#accept(current, missed, clock.monotonic())
+    await this.#claims.findMissed()
     if (this.#slots.waitedSince() < clock.monotonic() - LONGEST_WAIT_HERE_MS) {
       this.#giveBack(held => !this.#slots.isReserved(held) && !held.job.carried)
     }
@@ -253,6 +258,7 @@ export class Worker {
     this.#ledgerTurnSince = undefined
     this.#prefetch.fetched(askedAt, fetchedAt, jobs)
     this.#accept(current, jobs, fetchedAt)
+    if (this.#slots.freeCount < 1) this.#standby.standDown()
     const againMs = this.#looks.saw({ demand, limit, jobs, lanes: this.#slots.lanes.length })
     if (againMs === 0) return 0
     this.#hasSettledIn()
@@ -288,23 +294,24 @@ export class Worker {
     this.#startWaiting()
   }
 
-  /** Handed over as it was enqueued. Where there is no place for it, it goes back at once: others may have one. */
-  #takeHanded(job: ClaimedJob): void {
+  /** One that was not asked for now: handed over, or found. Where there is no place for it, it goes back: others may have one. */
+  #take(job: ClaimedJob): boolean {
     const { current } = this.#claims
-    if (!current) return
+    if (!current) return false
     const { demand } = this.#demand()
-    const hasPlace = demand.some(({ queue, name }) => queue === job.queue && name === job.name)
+    const isWanted = demand.some(({ queue, name }) => queue === job.queue && name === job.name)
+    const hasPlace = isWanted && !this.#paused.has(job.queue)
     const fetchedAt = this.#runtime.clock.monotonic()
     if (hasPlace) this.#accept(current, [job], fetchedAt)
     else {
       this.#slots.hold(job, fetchedAt)
       this.#giveBack(held => held.job === job)
     }
-    this.#standby.handed(!hasPlace || this.#slots.freeCount < 1)
+    return hasPlace
   }
 
   /** What is here already, claimed or brought by a broker. */
-  #isKnown(): (job: ClaimedJob) => boolean {
+  #whatIsHere(): (job: ClaimedJob) => boolean {
     const leases = new Set([...this.#slots.leases(), ...this.#settler.leases()])
     const ids = new Set(this.#hands?.taken())
     return ({ lease, id }) => leases.has(lease) || ids.has(id)
@@ -500,7 +507,8 @@ export class Worker {
     const limit = new AbortController()
     const timer = clock.timer(DRAIN_LIMIT_MS, () => limit.abort())
     await this.#quiet(DRAIN_LIMIT_MS)
-    await this.#giveBackUnheard()
+    // What is overlooked here, others find as the jobs of an ended session.
+    await waitAtMost(clock, LEAVE_LIMIT_MS, this.#standby.leave()).catch(() => {})
     await this.#hands?.acknowledged(limit.signal)
     await this.#settler.drain(limit.signal)
     timer.cancel()
@@ -510,15 +518,6 @@ export class Worker {
       .stop()
       .catch(error => announce('error', () => ({ where: `${this.name}: ending its session`, error })))
     announce('worker.stopped', () => ({ worker: this.name }))
-  }
-
-  /** Handed over while this worker was leaving. What is overlooked here, others find as the jobs of an ended session. */
-  async #giveBackUnheard(): Promise<void> {
-    const { clock } = this.#runtime
-    const { current } = this.#claims
-    const giveBack = (jobs: readonly ClaimedJob[]) => current && this.#accept(current, jobs, clock.monotonic())
-    const looking = this.#standby.last().then(giveBack)
-    await waitAtMost(clock, LEAVE_LIMIT_MS, looking).catch(() => {})
   }
 
   /** Resolves when nothing runs any more, or after `limitMs`. */

@@ -4,8 +4,9 @@ import type { ClaimedJob, Enqueued, NewJob } from '../domain/job.js'
 import type { Settlement } from '../domain/settlement.js'
 import type { Lane, LaneDemand } from '../ledger/claim.js'
 import type { ForeignClient } from '../ledger/database.js'
+import type { Standing } from '../ledger/standby.js'
 
-export type { Lane, LaneDemand }
+export type { Lane, LaneDemand, Standing }
 
 export interface Capabilities {
   /** Enqueue inside a database transaction of the caller's. */
@@ -19,6 +20,8 @@ export interface ConsumeOptions {
   readonly lanes: readonly Lane[]
   /** Called when there may be work. May be called for nothing; is never the only way to learn of work. */
   readonly onWake: () => void
+  /** Called when it can be woken, for the first time or again. */
+  readonly onUp?: () => void
   /** Called with a job that was handed over as it was enqueued. It is claimed: to be run, or given back. */
   readonly onHanded?: (job: ClaimedJob) => void
 }
@@ -33,8 +36,8 @@ export interface Consumer {
    * now. Absent: never.
    */
   standBy?(lanes: readonly Lane[]): Promise<boolean>
-  /** What this consumer has had for so long, in case it did not hear of it. */
-  heldFor?(ms: number): Promise<ClaimedJob[]>
+  /** Says that it still stands by, and asks for what it has had for so long, in case it did not hear of it. */
+  stand?(ms: number): Promise<Standing>
   close(): Promise<void>
 }
 

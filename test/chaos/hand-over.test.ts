@@ -54,3 +54,17 @@ test(`workers that stand by are killed, leave and go deaf (REDRIVE_CHAOS_SEED=${
   expect(handed?.count).toBeGreaterThan(producer.acknowledged.size / 10)
   console.log(`seed ${seed}: ${producer.acknowledged.size} jobs, ${handed?.count} of them handed over`)
 })
+
+test('from the moment in which a worker is killed, nothing is handed to it', async () => {
+  const { url = '' } = await freshDatabase('server')
+  const producer = await Producer.open(url)
+  // So long that whoever waited for the end of it would be found out.
+  const fleet = new Fleet({ database: url, concurrency: 6, leaseMs: 120_000, pollMs: 2_000 })
+  const [victim] = await Promise.all([fleet.start(), fleet.start()])
+  const standing = () => administer(url, 'SELECT DISTINCT session_id FROM redrive.standby')
+  await until('both stand by', async () => (await standing()).length === 2)
+  await fleet.kill(victim)
+  for (let nth = 0; nth < 20; nth += 1) await producer.enqueue('work', { ms: 0, end: 'complete' })
+  await until('every job has ended', async () => (await liveJobs(url)) === 0)
+  expect(complaints({ ...fleet, ...producer, books: await booksAt(url) })).toEqual([])
+})

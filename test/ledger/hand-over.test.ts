@@ -4,15 +4,16 @@ import { describe, expect, it } from 'vitest'
 import type { SessionId } from '../../src/domain/ids.js'
 import type { ClaimedJob, NewJob } from '../../src/domain/job.js'
 import { LIMITS } from '../../src/domain/limits.js'
-import { heldBy } from '../../src/ledger/claim.js'
+import { heldBy, type Lane } from '../../src/ledger/claim.js'
 import { type Database, sql } from '../../src/ledger/database.js'
 import { canBeHandedOver, enqueue, enqueueOne } from '../../src/ledger/enqueue.js'
 import { readMigrations } from '../../src/ledger/migrate.js'
 import { inSchema } from '../../src/ledger/schema-name.js'
-import { endSession, lapseSessions } from '../../src/ledger/session.js'
+import { endSession } from '../../src/ledger/session.js'
 import { settle } from '../../src/ledger/settle.js'
-import { handedOver, heldFor, standBy } from '../../src/ledger/standby.js'
+import { handedOver, stand, standBy } from '../../src/ledger/standby.js'
 import { administer, beforeFirst, DATABASES, freshDatabase } from '../support/databases.js'
+import { listening } from '../support/listening.js'
 import { aJob, aSession, completed, take } from '../support/story.js'
 import { until } from '../support/until.js'
 
@@ -23,11 +24,12 @@ const PAUSE = sql`
 const standing = async (db: Database) => (await db.query<{ session: SessionId }>(STANDING)).map(row => row.session)
 const give = (db: Database, job: NewJob) => enqueueOne(db, job, 'all')
 
-describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open }) => {
+describe.each(DATABASES.filter(({ kind }) => kind.startsWith('server')))('$name', ({ open }) => {
   let db: Database
   let queues = 0
   beforeFirst(async () => {
     db = (await open()).db
+    await listening(db, 'mine')
   })
   /** A lane of its own for each test, and who stands by there. */
   const aLane = async (options: { leaseMs?: number } = {}) => {
@@ -73,14 +75,12 @@ describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open 
   it('gives nothing to a session that has ended or lapsed, and such a one stands by no more', async () => {
     const ended = await aLane()
     await endSession(db, ended.session)
-    expect(await standing(db)).not.toContain(ended.session)
-    await standBy(db, ended.session, 'mine', [ended.lane])
     expect(await give(db, aJob(ended.lane))).toBe(false)
+    await standBy(db, ended.session, 'mine', [ended.lane])
+    expect(await standing(db)).not.toContain(ended.session)
 
     const lapsed = await aLane({ leaseMs: 1 })
     await until('its lease is over', async () => !(await give(db, aJob(lapsed.lane))))
-    await lapseSessions(db)
-    expect(await standing(db)).not.toContain(lapsed.session)
   })
 
   it('gives nothing more to one who stood down', async () => {
@@ -105,13 +105,62 @@ describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open 
     const [here, there] = [aJob(lane), aJob(other)]
     await give(db, here)
     await give(db, there)
-    expect((await heldFor(db, session, [lane, other], 0)).map(({ id }) => id).sort()).toEqual(
-      [here.id, there.id].sort(),
-    )
-    expect((await heldFor(db, session, [other], 0)).map(({ id }) => id)).toEqual([there.id])
-    expect(await heldFor(db, session, [lane], 60_000)).toEqual([])
-    expect(await heldFor(db, await aSession(db), [lane], 0)).toEqual([])
+    const idsOf = async (lanes: readonly Lane[], ms = 0) =>
+      (await stand(db, session, lanes, ms)).held.map(({ id }) => id)
+    expect((await idsOf([lane, other])).sort()).toEqual([here.id, there.id].sort())
+    expect(await idsOf([other])).toEqual([there.id])
+    expect(await idsOf([lane], 60_000)).toEqual([])
+    expect(await stand(db, await aSession(db), [lane], 0)).toEqual({ stands: false, held: [] })
   })
+
+  it('gives nothing to one who has not said for a while that it is there', async () => {
+    const { lane, session } = await aLane()
+    await db.query(sql`UPDATE redrive.standby SET seen_at = now() - interval '6 seconds'`)
+    expect(await give(db, aJob({ ...lane, name: 'send' }))).toBe(false)
+    expect(await take(db, session, 10, lane.queue)).toHaveLength(1)
+    expect(await stand(db, session, [lane], 60_000)).toMatchObject({ stands: true })
+    expect(await give(db, aJob(lane))).toBe(true)
+  })
+
+  it('clears away who left without a word, when another comes', async () => {
+    const { session } = await aLane()
+    await db.query(sql`UPDATE redrive.standby SET seen_at = now() - interval '2 minutes'`)
+    const next = await aLane()
+    expect(await standing(db)).not.toContain(session)
+    expect(await standing(db)).toContain(next.session)
+  })
+
+  it('overtakes nobody at the front, whatever runs at the end', async () => {
+    const { lane, session } = await aLane()
+    await enqueue(db, [aJob({ ...lane, priority: 0 })], null)
+    expect(await take(db, session, 1, lane.queue)).toHaveLength(1)
+    await enqueue(db, [aJob({ ...lane, priority: 5 })], null)
+    expect(await give(db, aJob({ ...lane, priority: 5 }))).toBe(false)
+    expect(await give(db, aJob({ ...lane, priority: 0 }))).toBe(false)
+  })
+})
+
+it('gives nothing to one who was cut off, from that moment on', async () => {
+  const { db, url = '', another } = await freshDatabase('server')
+  const lane = { queue: 'mail', name: 'send' }
+  await standBy(db, await aSession(db), 'mine', [lane])
+  expect(await give(db, aJob(lane))).toBe(false)
+  await take(db, await aSession(db))
+  await listening(another(), 'mine')
+  expect(await give(db, aJob(lane))).toBe(true)
+  await administer(
+    url,
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'redrive listener'`,
+  )
+  await until('its connection is gone', async () => !(await give(db, aJob(lane))))
+})
+
+it('nobody can read the name of a channel in what the server shows of statements', async () => {
+  const { db, url = '' } = await freshDatabase('server')
+  await listening(db, 'a_secret_name')
+  const shown = await administer(url, `SELECT query FROM pg_stat_activity WHERE application_name = 'redrive listener'`)
+  expect(shown.length).toBeGreaterThan(0)
+  expect(JSON.stringify(shown)).not.toContain('a_secret_name')
 })
 
 describe('what is said of a job', () => {
@@ -121,13 +170,7 @@ describe('what is said of a job', () => {
     const { db } = await freshDatabase('server')
     const session = await aSession(db)
     const lane = { queue: 'mail', name: 'send' }
-    const said: string[] = []
-    let up = () => {}
-    const isUp = new Promise<void>(resolve => {
-      up = resolve
-    })
-    db.listen(['mine'], { onMessage: message => said.push(message), onUp: () => up() })
-    await isUp
+    const said = await listening(db, 'mine')
     await standBy(db, session, 'mine', [lane])
     const told = { tenant: ODD, user: `${ODD}2`, project: `${ODD}3`, trace: `${ODD}4` }
     const payloadText = JSON.stringify({ odd: ODD, list: [1, null, '👩‍👩‍👧‍👦'] })
@@ -141,6 +184,7 @@ describe('what is said of a job', () => {
 
   it('fits into a NOTIFY, or the job is not handed over', async () => {
     const { db } = await freshDatabase('server')
+    await listening(db, 'mine')
     const lane = { queue: 'q'.repeat(LIMITS.nameChars), name: 'n'.repeat(LIMITS.nameChars) }
     await standBy(db, await aSession(db), 'mine', [lane])
     const longest = (payload: string, text: string) => {
@@ -183,6 +227,7 @@ it('a role that could enqueue before can hand over', async () => {
       }
     })
     const lane = { queue: 'mail', name: 'send' }
+    await listening(db, 'mine')
     await standBy(db, await aSession(db), 'mine', [lane])
     await db.transaction(async tx => {
       await tx.execute(`SET LOCAL ROLE ${role}`)

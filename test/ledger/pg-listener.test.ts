@@ -34,7 +34,7 @@ function ear() {
 it('hears what is said, comes back after its connection was killed, and says so', async () => {
   const { db, url = '' } = await freshDatabase('server')
   const { listener, up, heard, messages } = ear()
-  db.listen(['it\'s a "channel"'], listener)
+  db.listen({ open: 'it\'s a "channel"' }, listener)
   await up(1)
   await db.query(NOTIFY, ['it\'s a "channel"', 'mail'])
   await heard('mail')
@@ -51,7 +51,7 @@ it('hears what is said, comes back after its connection was killed, and says so'
 it('is quiet after it was closed, and leaves no connection', async () => {
   const { db, url = '', another } = await freshDatabase('server')
   const { listener, up, messages } = ear()
-  const subscription = db.listen(['channel'], listener)
+  const subscription = db.listen({ open: 'channel' }, listener)
   await up(1)
   await subscription?.close()
   await until('its connection is gone', async () => (await administer(url, LISTENERS)).length === 0)
@@ -59,14 +59,14 @@ it('is quiet after it was closed, and leaves no connection', async () => {
   expect(messages).toEqual([])
 
   const hasty = another()
-  hasty.listen(['channel'], listener)
+  hasty.listen({ open: 'channel' }, listener)
   await hasty.close()
   await until('one closed while connecting is gone too', async () => (await administer(url, LISTENERS)).length === 0)
 })
 
 it('is not there where it was switched off: polling is the truth', async () => {
   const { another } = await freshDatabase('server')
-  expect(another({ listen: false }).listen(['channel'], ear().listener)).toBeUndefined()
+  expect(another({ listen: false }).listen({ open: 'channel' }, ear().listener)).toBeUndefined()
 })
 
 it("connects with the password of a pool of the user's, which pg hides from copying", async () => {
@@ -84,7 +84,7 @@ it("connects with the password of a pool of the user's, which pg hides from copy
     once(server, 'listening').then(() => {
       const { port } = server.address() as AddressInfo
       const pool = new pg.Pool({ host: '127.0.0.1', port, user: 'ada', password: 'open sesame', database: 'x' })
-      const subscription = adoptPg(pool, { schema: 'redrive' }).listen(['channel'], ear().listener)
+      const subscription = adoptPg(pool, { schema: 'redrive' }).listen({ open: 'channel' }, ear().listener)
       onTestFinished(async () => {
         await subscription?.close()
         await pool.end()

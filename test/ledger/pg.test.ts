@@ -73,7 +73,7 @@ describe('what the user brings', () => {
     await client.connect()
     onTestFinished(() => client.end())
     const db = adoptPg({ query: (text, params) => client.query(text, params) }, { schema })
-    expect(db.listen(['channel'], { onMessage() {}, onUp() {} })).toBeUndefined()
+    expect(db.listen({ open: 'channel' }, { onMessage() {}, onUp() {} })).toBeUndefined()
 
     await expect(
       db.transaction(async tx => {

@@ -182,7 +182,7 @@ describe('many jobs', () => {
     const listening = new Promise<void>(resolve => {
       up = resolve
     })
-    db.listen(['together'], { onMessage: message => heard.push(message), onUp: up })
+    db.listen({ open: 'together' }, { onMessage: message => heard.push(message), onUp: up })
     await listening
     await enqueue(
       db,

@@ -92,7 +92,7 @@ describe('a Redrive opens', () => {
     const { port } = server.address() as AddressInfo
     const pool = new pg.Pool({ host: '127.0.0.1', port, user: 'ada', password: 'secret', database: 'x' })
     const options = { schema: 'redrive', folder: '', clock: systemClock }
-    const listening = adoptPg(pool, options).listen(['wake'], { onMessage: () => {}, onUp: () => {} })
+    const listening = adoptPg(pool, options).listen({ open: 'wake' }, { onMessage: () => {}, onUp: () => {} })
     expect(await told.passed).toBe('secret')
     await listening?.close()
     server.close()

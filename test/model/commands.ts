@@ -99,15 +99,16 @@ const claim = fc.tuple(fc.nat({ max: 1 }), fc.integer({ min: 1, max: 5 })).map((
   ),
 )
 
-/** Enqueued while a worker stands by: claimed at once, unless others wait or the queue is paused. */
+/** Enqueued while a worker stands by: claimed at once if it listens, unless others wait or the queue is paused. */
 const handOver = fc.tuple(queue, fc.nat({ max: 10 }), fc.nat({ max: 1 })).map(([to, priority, worker]) =>
-  command(`hand over(${to}, ${priority}, worker ${worker})`, roomForMore, async (model, { db, workers }) => {
+  command(`hand over(${to}, ${priority}, worker ${worker})`, roomForMore, async (model, { db, workers, channel }) => {
     const session = pick(workers, worker)
+    const isThere = (job: ModelJob) => job.queue === to
     const id = newJobId()
-    await standBy(db, session, 'its channel', [{ queue: to, name: NAME }])
+    await standBy(db, session, channel ?? 'nobody listens', [{ queue: to, name: NAME }])
     const handed = await enqueueOne(db, { id, queue: to, name: NAME, priority, payloadText: '{}' }, 'all')
-    await standBy(db, session, 'its channel', [])
-    expect(handed).toBe(model.lastInLine(to)?.state !== 'waiting' && !model.paused.has(to))
+    await standBy(db, session, '', [])
+    expect(handed).toBe(channel !== undefined && !model.in('waiting').some(isThere) && !model.paused.has(to))
     const job = model.enqueue(id, to, priority, 0, undefined)
     const held = (await heldBy(db, session)).find(held => held.id === id)
     expect(held !== undefined).toBe(handed)

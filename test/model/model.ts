@@ -63,11 +63,6 @@ export class Model {
   }
 
   live = (): ModelJob[] => this.in(...LIVE)
-  /** Of those that wait or run, whoever comes after all others. */
-  lastInLine = (queue: string): ModelJob | undefined =>
-    this.in('waiting', 'active')
-      .filter(job => job.queue === queue)
-      .sort((a, b) => a.priority - b.priority || b.seq - a.seq)[0]
   holderOf = (queue: string, key: string | undefined): ModelJob | undefined =>
     key === undefined ? undefined : this.live().find(job => job.queue === queue && job.uniqueKey === key)
 

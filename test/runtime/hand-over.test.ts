@@ -2,7 +2,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { ClaimedJob } from '../../src/domain/job.js'
-import { type Database, type Listener, sql } from '../../src/ledger/database.js'
+import { type Channels, type Database, type Listener, sql } from '../../src/ledger/database.js'
 import { defineJob, type Handler } from '../../src/runtime/definition.js'
 import type { Runtime } from '../../src/runtime/runtime.js'
 import { postgresTransport } from '../../src/transport/transports/postgres.js'
@@ -27,7 +27,7 @@ function hardOfHearing(db: Database) {
       for (const say of missed.splice(0)) say()
     },
   }
-  const listen = (channels: readonly string[], { onUp, onMessage }: Listener) =>
+  const listen = (channels: Channels, { onUp, onMessage }: Listener) =>
     db.listen(channels, {
       onUp,
       onMessage: (message, channel) => {
@@ -135,12 +135,25 @@ describe('a worker that stands by', () => {
   })
 })
 
+it('stands by again after the database forgot that it does', async () => {
+  const { db, process } = await aFleet()
+  process().work([aJob(async () => {})])
+  await standing(db, 1)
+  await db.query(sql`TRUNCATE redrive.standby`)
+  await standing(db, 0)
+  await standing(db, 1)
+})
+
 describe('a worker that does not hear', () => {
-  const deafWorker = async () => {
+  const deafWorker = async (handler: Handler<number, unknown> = async () => {}, concurrency?: number) => {
     const fresh = await freshDatabase('server')
     const { db: hard, ears, missed } = hardOfHearing(fresh.another())
     const runs = new Map<number, number>()
-    const job = aJob(async nth => void runs.set(nth, (runs.get(nth) ?? 0) + 1))
+    const counted: Handler<number, unknown> = (nth, context) => {
+      runs.set(nth, (runs.get(nth) ?? 0) + 1)
+      return handler(nth, context)
+    }
+    const job = aJob(counted, concurrency)
     const worker = move({ db: hard }).work([job], { pollMs: 200 })
     const producer = move({ db: fresh.another() })
     return { ...fresh, ears, missed, runs, job, worker, producer }
@@ -161,6 +174,24 @@ describe('a worker that does not hear', () => {
     expect(runs).toEqual(new Map([[1, 1]]))
     await producer.enqueue(job, 2)
     await until('the next one comes another way', () => runs.get(2) === 1)
+  })
+
+  it('keeps to what a definition says of its own concurrency when it finds several', async () => {
+    let inside = 0
+    let most = 0
+    const { db, ears, missed, job, producer } = await deafWorker(async () => {
+      inside += 1
+      most = Math.max(most, inside)
+      await setTimeout(20)
+      inside -= 1
+    }, 1)
+    await standing(db, 1)
+    ears.deaf = true
+    for (let nth = 0; nth < 5; nth += 1) await producer.enqueue(job, nth)
+    await until('it was said', () => missed.length > 0)
+    ears.deaf = false
+    await until('all have ended', async () => (await db.query(FINISHED)).length === 5)
+    expect(most).toBe(1)
   })
 
   it('never stands by if it does not even hear itself', async () => {

@@ -162,6 +162,7 @@ describe('the settler', () => {
     const good = settler.settle(end('good'))
     await clock.advance(0)
     expect(await good).toBe(true)
+    expect(settler.leases(), 'what has run is not taken for a job nobody heard of').toEqual([end('bad').lease])
   })
 
   it('is drained when everything is written', async () => {

@@ -1,10 +1,8 @@
 // When a worker stands by for jobs to be handed over, when it stops, and when it looks for what it may not have heard.
-import { expect, it } from 'vitest'
-import type { ClaimedJob } from '../../src/domain/job.js'
+import { expect, it, onTestFinished } from 'vitest'
 import { Standby } from '../../src/runtime/standby.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
 import type { Lane } from '../../src/transport/transport.js'
-import { claimed } from '../support/fake-worker.js'
 
 const MAIL: Lane = { queue: 'mail', name: 'send' }
 
@@ -13,26 +11,37 @@ function aStandby() {
   const world = {
     lanes: [MAIL] as Lane[],
     hears: true,
+    /** What whoever enqueues knows. */
+    known: 0,
     said: [] as number[],
     looks: [] as number[],
-    lost: [] as ClaimedJob[],
+    unheard: 0,
     errors: [] as unknown[],
     fails: undefined as Error | undefined,
+    answerIsLost: false,
   }
   const standby = new Standby({
     clock,
+    random: () => 0.5,
     lanes: () => world.lanes,
     say: async lanes => {
-      world.said.push(lanes.length)
       if (world.fails) throw world.fails
-      return world.hears
+      world.said.push(lanes.length)
+      if (!world.hears) return false
+      world.known = lanes.length
+      if (world.answerIsLost) throw new Error('no answer came')
+      return true
     },
-    unheard: async forMs => {
-      world.looks.push(forMs)
-      return world.lost.splice(0)
+    stand: async ms => {
+      if (world.fails) throw world.fails
+      world.looks.push(ms)
+      const found = world.unheard
+      world.unheard = 0
+      return { stands: world.known > 0, found }
     },
     onError: error => world.errors.push(error),
   })
+  onTestFinished(() => standby.leave().catch(() => {}))
   return { clock, standby, world, pass: (ms: number) => clock.advance(ms) }
 }
 
@@ -40,7 +49,7 @@ it('stands by once', async () => {
   const { standby, world, pass } = aStandby()
   standby.standUp()
   standby.standUp()
-  await pass(5_000)
+  await pass(10_000)
   standby.standUp()
   await pass(0)
   expect(world.said).toEqual([1])
@@ -50,13 +59,14 @@ it('does not where a job could not start', async () => {
   const { standby, world, pass } = aStandby()
   world.lanes = []
   standby.standUp()
-  await pass(0)
+  await pass(5_000)
   expect(world.said).toEqual([])
 })
 
 it('stands down when it is full, and not up again at once', async () => {
   const { standby, world, pass } = aStandby()
   standby.standUp()
+  await pass(0)
   standby.handed(false)
   await pass(0)
   expect(world.said).toEqual([1])
@@ -86,30 +96,26 @@ it('stands down when it is handed many in a short time, not when as many come on
   expect(world.said).toEqual([1, 0])
 })
 
-it('looks for what it did not hear: every second while it stands by, and twice after that', async () => {
+it('says every two seconds that it is there, and looks for what it did not hear; for a minute after that as well', async () => {
   const { standby, world, pass } = aStandby()
-  expect(await standby.missed()).toEqual([])
+  await pass(10_000)
+  expect(world.looks).toEqual([])
   standby.standUp()
-  await pass(0)
-  for (let ms = 0; ms < 3_500; ms += 100) {
-    await pass(100)
-    await standby.missed()
-  }
-  expect(world.looks).toEqual([1_000, 1_000, 1_000])
+  await pass(9_000)
+  expect(world.looks).toEqual([1_000, 1_000, 1_000, 1_000])
   standby.standDown()
-  for (let ms = 0; ms < 120_000; ms += 500) {
-    await pass(500)
-    await standby.missed()
-  }
+  await pass(2_000)
   expect(world.looks).toHaveLength(5)
+  await pass(300_000)
+  expect(world.looks).toHaveLength(8)
 })
 
 it('whoever did not hear of a job does not stand by for a minute', async () => {
   const { standby, world, pass } = aStandby()
   standby.standUp()
   await pass(1_000)
-  world.lost = [claimed()]
-  expect(await standby.missed()).toEqual([claimed()])
+  world.unheard = 1
+  await pass(1_000)
   await pass(59_000)
   standby.standUp()
   await pass(0)
@@ -126,7 +132,6 @@ it('whoever does not hear itself asks again in a minute', async () => {
   for (let ms = 0; ms < 60_000; ms += 1_000) {
     standby.standUp()
     await pass(1_000)
-    await standby.missed()
   }
   expect(world.said).toEqual([1])
   expect(world.looks).toEqual([])
@@ -135,27 +140,76 @@ it('whoever does not hear itself asks again in a minute', async () => {
   expect(world.said).toEqual([1, 1])
 })
 
-it('goes on after it could not say so', async () => {
+it('asks again sooner when it is told that it can hear', async () => {
   const { standby, world, pass } = aStandby()
-  world.fails = new Error('no connection')
+  world.hears = false
   standby.standUp()
-  await pass(60_000)
-  expect(world.errors).toEqual([world.fails])
-  world.fails = undefined
+  await pass(1_000)
+  world.hears = true
+  standby.listens()
   standby.standUp()
   await pass(0)
+  expect(world.known).toBe(1)
+})
+
+it('stands by all the same if the answer was lost, and looks', async () => {
+  const { standby, world, pass } = aStandby()
+  world.answerIsLost = true
+  standby.standUp()
+  await pass(5_000)
+  expect(world.errors).toHaveLength(1)
+  expect(world.said).toEqual([1])
+  expect(world.looks.length).toBeGreaterThan(1)
+})
+
+it('says so again where that was forgotten', async () => {
+  const { standby, world, pass } = aStandby()
+  standby.standUp()
+  await pass(3_000)
+  world.known = 0
+  await pass(3_000)
+  expect(world.known).toBe(1)
   expect(world.said).toEqual([1, 1])
+})
+
+it('stands down in the end, however often that fails, and looks until then', async () => {
+  const { standby, world, pass } = aStandby()
+  standby.standUp()
+  await pass(1_000)
+  world.fails = new Error('no connection')
+  standby.standDown()
+  await pass(90_000)
+  expect(world.known).toBe(1)
+  expect(world.errors.length).toBeGreaterThan(3)
+  world.fails = undefined
+  await pass(15_000)
+  expect(world.known).toBe(0)
+  expect(world.looks.length).toBeGreaterThan(0)
+})
+
+it('has not stood down as long as there is no session to say so with', async () => {
+  const { standby, world, pass } = aStandby()
+  standby.standUp()
+  await pass(1_000)
+  world.hears = false
+  standby.standDown()
+  await pass(10_000)
+  expect(world.known).toBe(1)
+  world.hears = true
+  await pass(2_000)
+  expect(world.known).toBe(0)
 })
 
 it('whoever leaves stands down first and looks then; without having stood by, it does neither', async () => {
   const never = aStandby()
-  expect(await never.standby.last()).toEqual([])
+  await never.standby.leave()
+  expect(never.world.said).toEqual([])
   expect(never.world.looks).toEqual([])
 
-  const { standby, world } = aStandby()
+  const { standby, world, pass } = aStandby()
   standby.standUp()
-  world.lost = [claimed()]
-  expect(await standby.last()).toEqual([claimed()])
-  expect(world.said).toEqual([0])
+  await pass(0)
+  await standby.leave()
+  expect(world.said).toEqual([1, 0])
   expect(world.looks).toEqual([0])
 })

@@ -1,18 +1,20 @@
 // One connection that LISTENs, kept up by itself: when it breaks it is made again, with growing pauses. Missing a
 // message is harmless, because polling is the truth; `onUp` tells the listener to look for itself.
+//
+// The name of a secret channel is in no text of a statement, which others might see. For as long as somebody listens there, it has a
+// lock of that name: a process that was killed loses it at once, and whoever would say something there can tell.
 import pg from 'pg'
 import type { Clock, Timer } from '../../domain/clock.js'
-import type { Listener, Subscription } from '../database.js'
+import type { Channels, Listener, Subscription } from '../database.js'
 
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 10_000
 
-export function subscribe(
-  config: pg.ClientConfig,
-  channels: readonly string[],
-  listener: Listener,
-  clock: Clock,
-): Subscription {
+const NAME_SECRET = `
+  SELECT set_config('redrive.channel', $1, false), pg_try_advisory_lock(hashtextextended($1, 0))`
+const LISTEN_SECRETLY = `DO $$ BEGIN EXECUTE format('LISTEN %I', current_setting('redrive.channel')); END $$`
+
+export function subscribe(config: pg.ClientConfig, channels: Channels, listener: Listener, clock: Clock): Subscription {
   let client: pg.Client | undefined
   let timer: Timer | undefined
   let pauseMs = FIRST_PAUSE_MS
@@ -34,9 +36,7 @@ export function subscribe(
     next.on('error', () => again(next))
     next.on('end', () => again(next))
     next.on('notification', message => listener.onMessage(message.payload ?? '', message.channel))
-    next
-      .connect()
-      .then(() => next.query(channels.map(channel => `LISTEN ${next.escapeIdentifier(channel)}`).join(';')))
+    listenOn(next, channels)
       .then(() => {
         if (closed || client !== next) return
         pauseMs = FIRST_PAUSE_MS
@@ -53,4 +53,12 @@ export function subscribe(
       await client?.end().catch(() => {})
     },
   }
+}
+
+async function listenOn(client: pg.Client, { open, secret }: Channels): Promise<void> {
+  await client.connect()
+  await client.query(`LISTEN ${client.escapeIdentifier(open)}`)
+  if (secret === undefined) return
+  await client.query(NAME_SECRET, [secret])
+  await client.query(LISTEN_SECRETLY)
 }

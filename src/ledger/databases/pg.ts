@@ -4,6 +4,7 @@ import pg from 'pg'
 import { type Clock, systemClock } from '../../domain/clock.js'
 import { RedriveError } from '../../domain/errors.js'
 import type {
+  Channels,
   Database,
   ForeignClient,
   Listener,
@@ -116,7 +117,7 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>, ow
       return inTransaction.catch(throwClear)
     },
     within: client => within(client, render, now),
-    listen(channels: readonly string[], listener: Listener) {
+    listen(channels: Channels, listener: Listener) {
       if (options.listen === false || !pool.options) return undefined
       const subscription = subscribe(connectionOf(pool.options), channels, listener, clock)
       subscriptions.add(subscription)

@@ -11,7 +11,7 @@ import { waitingIn } from '../../ledger/job.js'
 import { ensureQueues } from '../../ledger/queue.js'
 import { settlingShard } from '../../ledger/settle/tally.js'
 import { recordStale, settle } from '../../ledger/settle.js'
-import { handedOver, heldFor, ring, standBy } from '../../ledger/standby.js'
+import { handedOver, ring, stand, standBy } from '../../ledger/standby.js'
 import { secretChannel, wakeChannel } from '../../ledger/wake-channel.js'
 import type { ConsumeOptions, Consumer, Transport } from '../transport.js'
 import { Line } from './postgres-line.js'
@@ -54,7 +54,7 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
       for (const hear of echoes.splice(0)) hear()
       return
     }
-    // Of nobody here any more: its session has ended, and what it held is looked for by others.
+    // Of nobody here now: its session has ended, and others look for what it had; or it lapsed, and looks when it is revived.
     for (const { session, onHanded } of consumers) if (session === handed.session) return onHanded?.(handed.job)
   }
   /** Whether we hear ourselves: behind a pooler nobody may, and a connection may be dead without knowing it. */
@@ -67,8 +67,13 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
     limit.abort()
     return heard
   }
-  const wakeAll = () => {
-    for (const { onWake } of consumers) onWake()
+  const isUp = () => {
+    // What was said before could not be heard.
+    if (echoes.length > 0) ring(db, ours).catch(() => {})
+    for (const { onUp, onWake } of consumers) {
+      onUp?.()
+      onWake()
+    }
     for (const listener of newsListeners) listener(undefined)
   }
 
@@ -122,7 +127,8 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
     },
     consume(options): Consumer {
       consumers.add(options)
-      if (channel !== null) subscription ??= db.listen([channel, ours], { onMessage: heard, onUp: wakeAll })
+      if (channel !== null)
+        subscription ??= db.listen({ open: channel, secret: ours }, { onMessage: heard, onUp: isUp })
       const { session, lanes } = options
       const line = new Line(clock)
       return {
@@ -133,7 +139,7 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
           await standBy(db, session, ours, some)
           return true
         },
-        heldFor: ms => heldFor(db, session, lanes, ms),
+        stand: ms => stand(db, session, lanes, ms),
         close: async () => void consumers.delete(options),
       }
     },
