@@ -1,7 +1,7 @@
 // Postgres itself carries the jobs: enqueue is an insert, a claim locks and marks, settling moves rows. Workers are
 // woken by NOTIFY where it is possible, directly within one process, and look for themselves in any case. One that stands by is
 // handed a job by the insert itself, and hears of it on a channel of its process.
-import { type Clock, sleep, systemClock } from '../../domain/clock.js'
+import { type Clock, systemClock } from '../../domain/clock.js'
 import type { Enqueued, NewJob } from '../../domain/job.js'
 import { serviceOfNews } from '../../ledger/breaker.js'
 import { claim, heldBy } from '../../ledger/claim.js'
@@ -14,10 +14,8 @@ import { recordStale, settle } from '../../ledger/settle.js'
 import { handedOver, ring, stand, standBy } from '../../ledger/standby.js'
 import { secretChannel, wakeChannel } from '../../ledger/wake-channel.js'
 import type { ConsumeOptions, Consumer, Transport } from '../transport.js'
+import { Echo } from './postgres-echo.js'
 import { Line } from './postgres-line.js'
-
-/** Whoever does not hear itself for so long does not hear. */
-const ECHO_LIMIT_MS = 1_000
 
 export interface PostgresTransport extends Transport {
   /** Where NOTIFYs go; null where nobody can hear them. */
@@ -35,7 +33,7 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
   const channel = wakeChannel(db)
   const ours = secretChannel()
   let subscription: Subscription | undefined
-  const echoes: (() => void)[] = []
+  const echo = new Echo(clock, () => ring(db, ours))
   // One at a time: commits that NOTIFY wait for each other in the server, flush by flush. Whoever has much to enqueue must not.
   let isHanding = false
 
@@ -50,26 +48,12 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
   }
   const heardOurs = (message: string) => {
     const handed = handedOver(message)
-    if (!handed) {
-      for (const hear of echoes.splice(0)) hear()
-      return
-    }
+    if (!handed) return echo.heard()
     // Of nobody here now: its session has ended, and others look for what it had; or it lapsed, and looks when it is revived.
     for (const { session, onHanded } of consumers) if (session === handed.session) return onHanded?.(handed.job)
   }
-  /** Whether we hear ourselves: behind a pooler nobody may, and a connection may be dead without knowing it. */
-  const hears = async () => {
-    if (!subscription) return false
-    const echo = new Promise<true>(resolve => echoes.push(() => resolve(true)))
-    await ring(db, ours)
-    const limit = new AbortController()
-    const heard = await Promise.race([echo, sleep(clock, ECHO_LIMIT_MS, limit.signal).then(() => false)])
-    limit.abort()
-    return heard
-  }
   const isUp = () => {
-    // What was said before could not be heard.
-    if (echoes.length > 0) ring(db, ours).catch(() => {})
+    echo.repeat()
     for (const { onUp, onWake } of consumers) {
       onUp?.()
       onWake()
@@ -135,7 +119,7 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
         fetch: (demand, limit) => line.claim(demand, lanes => claim(db, session, lanes, limit)),
         held: () => heldBy(db, session),
         async standBy(some) {
-          if (some.length > 0 && !(await hears())) return false
+          if (some.length > 0 && !(subscription && (await echo.comes()))) return false
           await standBy(db, session, ours, some)
           return true
         },
