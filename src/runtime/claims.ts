@@ -69,7 +69,7 @@ export class Claims {
   async fetch(demand: readonly LaneDemand[], limit: number): Promise<ClaimedJob[]> {
     const jobs = await this.#withinLimit(this.#consumer?.fetch(demand, limit))
     this.#answeredAt = this.#options.clock.monotonic()
-    return jobs
+    return this.#heardMeanwhile.size + this.#found.size === 0 ? jobs : jobs.filter(job => this.#isNews(job))
   }
 
   /**
@@ -99,7 +99,7 @@ export class Claims {
     return { stands, found }
   }
 
-  /** Of what is held: that which was not here when we asked, did not come while we did, and was not found before. */
+  /** Of what is held: that which was not here when we asked, did not come since, claimed or handed over, and was not found before. */
   async #find(ask: (consumer: Consumer) => Promise<ClaimedJob[]>): Promise<number> {
     const consumer = this.#consumer
     if (!consumer) return 0
@@ -128,8 +128,13 @@ export class Claims {
   }
 
   #hear(job: ClaimedJob): void {
-    for (const heard of this.#heardMeanwhile) heard.add(job.lease)
-    if (!this.#found.delete(job.lease)) this.#options.onHanded(job)
+    if (this.#isNews(job)) this.#options.onHanded(job)
+  }
+
+  /** One that we hear of; false: a look was quicker. */
+  #isNews({ lease }: ClaimedJob): boolean {
+    for (const heard of this.#heardMeanwhile) heard.add(lease)
+    return !this.#found.delete(lease)
   }
 
   #withinLimit(fetching: Promise<ClaimedJob[]> = Promise.resolve([])): Promise<ClaimedJob[]> {

@@ -96,6 +96,30 @@ it('what is heard of after it was found does not come again, and neither does it
   expect(came).toEqual(['found 1'])
 })
 
+it('what a slow claim takes and a look finds comes once, whichever is quicker', async () => {
+  const { claims, came, ledger } = someClaims()
+  const answer = gate()
+  ledger.fetch = async () => {
+    await answer.passed
+    return [job('1'), job('2')]
+  }
+  const claim = claims.fetch([], 2)
+  ledger.hold = [job('1'), job('2')]
+  await claims.stand(1_000)
+  answer.open()
+  expect(await claim).toEqual([])
+  expect(came).toEqual(['found 1', 'found 2'])
+
+  const look = gate()
+  ledger.hold = [job('3')]
+  ledger.answers = look.passed
+  const looking = claims.stand(1_000)
+  ledger.fetch = async () => [job('3')]
+  expect(await claims.fetch([], 1)).toEqual([job('3')])
+  look.open()
+  expect(await looking).toMatchObject({ found: 0 })
+})
+
 it('what is here is not found', async () => {
   const { claims, came, here, ledger } = someClaims()
   here.add('1')
