@@ -1,5 +1,4 @@
 // Data goes to stdout, as a table, JSON or JSON lines; words go to stderr.
-
 import { printable } from '../domain/printable.js'
 import { type Style, styleFor } from './style.js'
 import { type Column, table } from './table.js'

@@ -1,5 +1,4 @@
 // Rows as a table that fits the terminal: columns that may be cut give way, the widest first. Pure.
-
 import { printable } from '../domain/printable.js'
 import { type Paint, PLAIN, type Style } from './style.js'
 import { cut, padEnd, padStart, widthOf } from './text.js'

@@ -79,9 +79,9 @@ const MOST_SAID = 7_500
 const BYTES_OF_JSON = 4
 const BYTES_OF_TEXT = 6
 
-/** Whether a job can be handed over: due now, and short enough to be said. */
+/** Whether a job can be handed over: due now, and short enough to be said, which nothing is that lies apart. */
 export function canBeHandedOver(job: NewJob): boolean {
-  if ((job.delayMs ?? job.runAt ?? job.uniqueKey) !== undefined || isLarge(job)) return false
+  if ((job.delayMs ?? job.runAt ?? job.uniqueKey) !== undefined) return false
   const { queue, name, service, tenant, user, project, trace } = job
   let length = 0
   for (const text of [queue, name, service, tenant, user, project, trace]) length += text?.length ?? 0

@@ -66,7 +66,7 @@ export class Looks {
     return this.#againMs
   }
 
-  /** How long to wait if nobody who looks for another reason is in a hurry; 0: it is time. */
+  /** How long until the next look; 0: it is time, or something has stirred. */
   get restMs(): number {
     return Math.max(0, this.#nextAt - this.#clock.monotonic())
   }

@@ -203,7 +203,8 @@ describe('what is said of a job', () => {
     ['is due later', { delayMs: 1 }],
     ['is due at a time', { runAt: '2030-01-01T00:00:00.000Z' }],
     ['has a unique key', { uniqueKey: 'a' }],
-    ['is long', { payloadText: `"${'x'.repeat(2_000)}"` }],
+    ['is long', { payloadText: `"${'x'.repeat(1_900)}"` }],
+    ['lies apart', { payloadText: `"${'x'.repeat(2_000)}"` }],
     ['has long names', { tenant: 't'.repeat(512), user: 'u'.repeat(512), project: 'p'.repeat(512) }],
   ])('is nothing if it %s', (_, job) => {
     expect(canBeHandedOver(aJob(job))).toBe(false)

@@ -1,5 +1,4 @@
 // `redrive explain`: where a job is and why, in words.
-
 import { printable } from '../../domain/printable.js'
 import type { Explanation } from '../answers.js'
 import { id } from '../arguments.js'

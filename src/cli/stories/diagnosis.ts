@@ -1,5 +1,4 @@
 // What the doctor found: a line for each check, and below a problem what to do about it.
-
 import { printable } from '../../domain/printable.js'
 import type { Diagnosis } from '../../operator/doctor.js'
 import type { Style } from '../style.js'

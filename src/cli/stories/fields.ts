@@ -1,5 +1,4 @@
 // The parts that stories are made of: labelled lines, sections, JSON and stacks.
-
 import { printable } from '../../domain/printable.js'
 import type { Style } from '../style.js'
 import { padEnd, printableJson, printableLines, widthOf } from '../text.js'
