@@ -18,10 +18,10 @@ export interface LaneDemand extends Lane {
   readonly after?: string
 }
 
-const TAKE = hot(sql`SELECT redrive.take($1::timestamptz, $2::bigint, $3, $4, $5::integer, $6::bigint) AS jobs`)
-const TAKE_LANES = hot(sql`SELECT redrive.take_lanes($1::timestamptz, $2::bigint, $3::json, $4::integer) AS jobs`)
+const BRING = hot(sql`SELECT redrive.bring($1::timestamptz, $2::bigint, $3, $4, $5::integer, $6::bigint) AS jobs`)
+const BRING_LANES = hot(sql`SELECT redrive.bring_lanes($1::timestamptz, $2::bigint, $3::json, $4::integer) AS jobs`)
 
-/** Jobs as redrive.take brings them: many in one text, because drivers take longer for a field than for what is in it. */
+/** Jobs as redrive.bring brings them: many in one text, because drivers take longer for a field than for what is in it. */
 interface Parcel {
   readonly jobs: string
 }
@@ -40,38 +40,31 @@ type Fields = [
   past: string, payload: string,
 ]
 
-/** Made field by field: spreading would cost more than the rest of a claim on this side. */
-export function unpackJob(text: string, lane?: Lane): ClaimedJob {
+/** Of a plain job, in the order of redrive.told. */
+// biome-ignore format: one line for what belongs together
+type PlainFields = [
+  place: string, id: JobId, lease: Lease, line: string, created: string, maxAttempts: string, service: string, payload: string,
+]
+const PLAIN = 8
+const USUAL_PRIORITY = 5
+
+type Unpacked = { -readonly [Key in keyof ClaimedJob]: ClaimedJob[Key] }
+
+/** A job as redrive.packed tells of it. */
+export const unpackJob = (text: string): ClaimedJob => unpackFields(text.split(BETWEEN_FIELDS) as Fields)
+
+function unpackFields(fields: Fields): ClaimedJob {
   // biome-ignore format: in the lines of Fields
   const [
     place, id, lease, line, queue, name, priority, attempt,
     created, claimed, due, maxAttempts, service,
     uniqueKey, tenant, user, project, trace, heldBy,
     past, payload,
-  ] = text.split(BETWEEN_FIELDS) as Fields
-  const createdAt = Number(created)
-  const claimedAt = Number(claimed)
-  const job: { -readonly [Key in keyof ClaimedJob]: ClaimedJob[Key] } = {
-    id,
-    lease,
-    receipt: place,
-    line,
-    queue: lane ? lane.queue : queue,
-    name: lane ? lane.name : name,
-    priority: Number(priority),
-    payloadText: payload,
-    attempt: Number(attempt),
-    snoozes: 0,
-    holds: 0,
-    interruptions: 0,
-    lost: 0,
-    redrives: 0,
-    createdAt,
-    firstClaimedAt: claimedAt,
-    claimedAt,
-    waitingSince: due ? Number(due) : createdAt,
-    suspect: false,
-  }
+  ] = fields
+  const job = fresh(place, id, lease, line, queue, name, Number(created), Number(claimed), payload)
+  job.priority = Number(priority)
+  job.attempt = Number(attempt)
+  if (due) job.waitingSince = Number(due)
   if (maxAttempts) job.maxAttempts = Number(maxAttempts)
   if (service) job.service = service
   if (uniqueKey) job.uniqueKey = JSON.parse(uniqueKey)
@@ -82,6 +75,60 @@ export function unpackJob(text: string, lane?: Lane): ClaimedJob {
   if (heldBy) job.heldBy = JSON.parse(heldBy)
   if (past) Object.assign(job, pastOf(past))
   return job
+}
+
+/** The jobs of a text: what they have in common, then one after the other. */
+function unpackParcel({ jobs: text }: Parcel, into: ClaimedJob[]): void {
+  const texts = text.split(BETWEEN_JOBS)
+  const [claimed, queue, name] = (texts[0] as string).split(BETWEEN_FIELDS) as [string, string, string]
+  const claimedAt = Number(claimed)
+  for (let index = 1; index < texts.length; index += 1) {
+    const fields = (texts[index] as string).split(BETWEEN_FIELDS)
+    if (fields.length !== PLAIN) {
+      into.push(unpackFields(fields as Fields))
+      continue
+    }
+    const [place, id, lease, line, created, maxAttempts, service, payload] = fields as PlainFields
+    const job = fresh(place, id, lease, line, queue, name, Number(created), claimedAt, payload)
+    if (maxAttempts) job.maxAttempts = Number(maxAttempts)
+    if (service) job.service = service
+    into.push(job)
+  }
+}
+
+/** At its first attempt. Made field by field: spreading would cost more than the rest of a claim on this side. */
+function fresh(
+  receipt: string,
+  id: JobId,
+  lease: Lease,
+  line: string,
+  queue: string,
+  name: string,
+  createdAt: number,
+  claimedAt: number,
+  payloadText: string,
+): Unpacked {
+  return {
+    id,
+    lease,
+    receipt,
+    line,
+    queue,
+    name,
+    priority: USUAL_PRIORITY,
+    payloadText,
+    attempt: 1,
+    snoozes: 0,
+    holds: 0,
+    interruptions: 0,
+    lost: 0,
+    redrives: 0,
+    createdAt,
+    firstClaimedAt: claimedAt,
+    claimedAt,
+    waitingSince: createdAt,
+    suspect: false,
+  }
 }
 
 function pastOf(past: string): Partial<ClaimedJob> {
@@ -106,19 +153,20 @@ export async function claim(
 ): Promise<ClaimedJob[]> {
   const [only] = lanes
   if (!only || limit < 1) return []
-  const alone = lanes.length === 1
-  const parcels = alone
-    ? await db.query<Parcel>(TAKE, [
-        db.now(),
-        session,
-        only.queue,
-        only.name,
-        Math.min(limit, only.limit),
-        only.after ?? null,
-      ])
-    : await db.query<Parcel>(TAKE_LANES, [db.now(), session, JSON.stringify(lanes), limit])
-  const lane = alone ? only : undefined
-  return inOrder(parcels.flatMap(({ jobs }) => jobs.split(BETWEEN_JOBS)).map(job => unpackJob(job, lane)))
+  const parcels =
+    lanes.length === 1
+      ? await db.query<Parcel>(BRING, [
+          db.now(),
+          session,
+          only.queue,
+          only.name,
+          Math.min(limit, only.limit),
+          only.after ?? null,
+        ])
+      : await db.query<Parcel>(BRING_LANES, [db.now(), session, JSON.stringify(lanes), limit])
+  const jobs: ClaimedJob[] = []
+  for (const parcel of parcels) unpackParcel(parcel, jobs)
+  return inOrder(jobs)
 }
 
 /** They come as they lie in the table, which is mostly their order already. */

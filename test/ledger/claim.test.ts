@@ -1,5 +1,6 @@
 // What a claim brings: every job as it was enqueued and as far as it has come, whatever is in it, in the order of the line.
 import { describe, expect, it } from 'vitest'
+import type { NewJob } from '../../src/domain/job.js'
 import { claim, heldBy } from '../../src/ledger/claim.js'
 import type { Database } from '../../src/ledger/database.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
@@ -37,6 +38,27 @@ describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open 
       expect(claimed).not.toHaveProperty(what)
     }
     expect(claimed?.waitingSince).toBe(claimed?.createdAt)
+  })
+
+  it.each<[string, Partial<NewJob>]>([
+    ['nothing', {}],
+    ['a service', { service: 'smtp' }],
+    ['its attempts', { maxAttempts: 3 }],
+    ['its priority', { priority: 4 }],
+    ['a tenant', { tenant: 'acme' }],
+    ['a user', { user: 'u1' }],
+    ['a project', { project: 'p1' }],
+    ['a trace', { trace: '00-1-2-01' }],
+    ['a large payload', { payloadText: JSON.stringify('x'.repeat(3_000)) }],
+  ])('the short form and the long one say the same of a job with %s, alone or among lanes', async (what, said) => {
+    const session = await aSession(db)
+    const queue = `short ${what}`
+    await enqueue(db, [aJob({ queue, ...said }), aJob({ queue, ...said })], null)
+    const [alone] = await take(db, session, 1, queue)
+    const lanes = ['send', 'other'].map(name => ({ queue, name, limit: 10 }))
+    const [among] = await claim(db, session, lanes, 10)
+    expect([alone, among]).toEqual([expect.objectContaining(said), expect.objectContaining(said)])
+    expect(await heldBy(db, session)).toEqual([alone, among])
   })
 
   it('says how far a job has come', async () => {

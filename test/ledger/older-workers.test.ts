@@ -17,16 +17,28 @@ interface Claimed {
 // As versions before 0013_lean_claim.sql ask.
 const CLAIM = sql`SELECT place::text AS place, id, lease::text AS lease FROM redrive.claim(NULL, $1::bigint, $2, 'send', $3::integer, NULL)`
 const CLAIM_LANES = sql`SELECT place::text AS place, id, lease::text AS lease FROM redrive.claim_lanes(NULL, $1::bigint, $2::json, $3::integer)`
+// As versions before 0019_plain_claim.sql do.
+const TAKE = sql`SELECT redrive.take(NULL, $1::bigint, $2, 'send', $3::integer, NULL) AS jobs`
+const TAKE_LANES = sql`SELECT redrive.take_lanes(NULL, $1::bigint, $2::json, $3::integer) AS jobs`
 const COMPLETE = sql`
   SELECT redrive.complete(NULL, 1, $1::tid[], $2::bigint[], $3::uuid[], NULL)::text AS refused`
 
+const LANES = '[{"queue":"mail","name":"send","limit":10}]'
+
 const list = (values: readonly string[]) => `{${values.map(value => JSON.stringify(value)).join(',')}}`
+
+const unpacked = (parcels: readonly { jobs: string }[]): Claimed[] =>
+  parcels
+    .flatMap(({ jobs }) => jobs.split('\x1e'))
+    .map(job => job.split('\x1f'))
+    .map(([place, id, lease]) => ({ place, id, lease }) as Claimed)
 
 describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open }) => {
   const claims: Record<string, (db: Database, session: SessionId, most: number) => Promise<Claimed[]>> = {
     claim: (db, session, most) => db.query<Claimed>(CLAIM, [session, 'mail', most]),
-    claim_lanes: (db, session, most) =>
-      db.query<Claimed>(CLAIM_LANES, [session, '[{"queue":"mail","name":"send","limit":10}]', most]),
+    claim_lanes: (db, session, most) => db.query<Claimed>(CLAIM_LANES, [session, LANES, most]),
+    take: async (db, session, most) => unpacked(await db.query(TAKE, [session, 'mail', most])),
+    take_lanes: async (db, session, most) => unpacked(await db.query(TAKE_LANES, [session, LANES, most])),
   }
 
   it.each(Object.entries(claims))('%s: each job goes to one of them, and each ends only its own', async (_, claim) => {
