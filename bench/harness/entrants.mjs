@@ -38,9 +38,13 @@ export const BULLMQ_POSTGRES = {
   share: 0.1,
 }
 
+/** What the machine has to give: not a product, and nobody's peer. @type {Setup} */
+export const BARE = { key: 'bare', contestant: 'bare', label: 'bare statements' }
+
 /** Those whose figures count as "the best Postgres peer". */
 export const POSTGRES_PEERS = [GRAPHILE, PG_BOSS, PG_BOSS_WORK, BULLMQ_POSTGRES]
-export const EVERYONE = [REDRIVE, ...POSTGRES_PEERS, BULLMQ_REDIS]
+export const PEERS = [...POSTGRES_PEERS, BULLMQ_REDIS]
+export const EVERYONE = [REDRIVE, BARE, ...PEERS]
 
 /**
  * @param {readonly Setup[]} setups

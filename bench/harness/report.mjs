@@ -29,14 +29,18 @@ export function questionText(question, rows) {
  */
 export function summaryText(answers) {
   const rows = answers.flatMap(({ question, verdicts }) =>
-    verdicts.map(({ target, ours, against, ratio, passed }) => [
+    verdicts.map(({ target, ours, against, ratio, bare, passed }) => [
       question,
       target,
       ours,
       against,
-      ratio === undefined ? '' : `${ratio.toFixed(2)}×`,
+      times(ratio),
+      times(bare),
       passed === undefined ? 'not measured' : passed ? 'pass' : 'FAIL',
     ]),
   )
-  return `\n${table(['question', 'target', 'redrive', 'against', 'ratio', ''], rows, [0, 1, 3, 5])}`
+  return `\n${table(['question', 'target', 'redrive', 'against', 'ratio', 'bare', ''], rows, [0, 1, 3, 6])}`
 }
+
+/** @param {number | undefined} ratio */
+const times = ratio => (ratio === undefined ? '' : `${ratio.toFixed(2)}×`)

@@ -3,7 +3,8 @@ import { shortNumber } from './table.mjs'
 
 /**
  * @typedef {(entrant: string, column: string) => number | undefined} Medians
- * @typedef {{ target: string, ours: string, against: string, ratio?: number, passed: boolean | undefined }} Verdict
+ * `bare`: the ratio that statements with nothing around them reach (contestants/bare.mjs).
+ * @typedef {{ target: string, ours: string, against: string, ratio?: number, bare?: number, passed: boolean | undefined }} Verdict
  */
 
 /**
@@ -27,18 +28,15 @@ export function best(medians, setups, column, wanted) {
  * @param {number | undefined} ours
  * @param {{ label: string, value: number | undefined } | undefined} against
  * @param {number} times
+ * @param {number} [bare] what bare statements reach
  * @returns {Verdict}
  */
-export function atLeast(target, ours, against, times) {
-  const ratio = ours === undefined || !against?.value ? undefined : ours / against.value
-  return verdict(target, ours, against, ratio, ratio === undefined ? undefined : ratio >= times)
-}
+export const atLeast = (target, ours, against, times, bare) =>
+  verdict(target, ours, against, bare, ratio => ratio >= times)
 
 /** @type {typeof atLeast} */
-export function atMost(target, ours, against, times) {
-  const ratio = ours === undefined || !against?.value ? undefined : ours / against.value
-  return verdict(target, ours, against, ratio, ratio === undefined ? undefined : ratio <= times)
-}
+export const atMost = (target, ours, against, times, bare) =>
+  verdict(target, ours, against, bare, ratio => ratio <= times)
 
 /** @param {string} target @param {number | undefined} ours @param {number} limit @param {string} [unit] @returns {Verdict} */
 export const noMoreThan = (target, ours, limit, unit = '') => ({
@@ -60,14 +58,21 @@ export const noLessThan = (target, ours, limit, unit = '') => ({
  * @param {string} target
  * @param {number | undefined} ours
  * @param {{ label: string, value: number | undefined } | undefined} against
- * @param {number | undefined} ratio
- * @param {boolean | undefined} passed
+ * @param {number | undefined} bare
+ * @param {(ratio: number) => boolean} passes
  * @returns {Verdict}
  */
-const verdict = (target, ours, against, ratio, passed) => ({
-  target,
-  ours: shortNumber(ours),
-  against: against ? `${against.label} ${shortNumber(against.value)}` : '–',
-  ...(ratio !== undefined && { ratio }),
-  passed,
-})
+function verdict(target, ours, against, bare, passes) {
+  /** @param {number | undefined} value */
+  const toThem = value => (value === undefined || !against?.value ? undefined : value / against.value)
+  const ratio = toThem(ours)
+  const ofBare = toThem(bare)
+  return {
+    target,
+    ours: shortNumber(ours),
+    against: against ? `${against.label} ${shortNumber(against.value)}` : '–',
+    ...(ratio !== undefined && { ratio }),
+    ...(ofBare !== undefined && { bare: ofBare }),
+    passed: ratio === undefined ? undefined : passes(ratio),
+  }
+}

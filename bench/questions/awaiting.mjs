@@ -1,7 +1,7 @@
 // Do the results hold with handlers that await 5 ms, a hundred at once? Nobody can do more than 20,000 a second, so being
 // near that is as good as being twice as fast as someone.
 import { drainRound } from '../harness/drain-round.mjs'
-import { EVERYONE, entrants, jobsFor, POSTGRES_PEERS } from '../harness/entrants.mjs'
+import { entrants, jobsFor, PEERS, POSTGRES_PEERS, REDRIVE } from '../harness/entrants.mjs'
 import { atLeast, best } from '../harness/verdict.mjs'
 
 const CONCURRENCY = 100
@@ -16,7 +16,7 @@ export default {
   rounds: { full: 3, quick: 1 },
   columns: [{ key: 'perSecond', label: 'jobs/s' }],
   entrants: quick =>
-    entrants(EVERYONE, (arena, setup) =>
+    entrants([REDRIVE, ...PEERS], (arena, setup) =>
       drainRound(arena, setup, {
         count: jobsFor(setup, quick ? 10_000 : 20_000),
         handler: 'await5ms',

@@ -27,6 +27,7 @@ export default {
       medians('redrive', 'perSecond'),
       best(medians, POSTGRES_PEERS, 'perSecond', 'most'),
       2,
+      medians('bare', 'perSecond'),
     ),
   ],
 }

@@ -2,6 +2,7 @@
 // Redrive polls only once a minute: its figures must be the same, or latency would depend on polling.
 import { sleep } from '../harness/clock.mjs'
 import {
+  BARE,
   BULLMQ_POSTGRES,
   BULLMQ_REDIS,
   entrants,
@@ -21,6 +22,7 @@ const HARDLY_POLLING = {
   label: 'redrive, polling once a minute',
   options: { pollMs: 60_000 },
 }
+const HANDING_OVER = { ...BARE, options: { handsOver: true } }
 
 /** @type {import('../harness/rounds.mjs').Question} */
 export default {
@@ -33,8 +35,9 @@ export default {
     { key: 'max', label: 'max ms' },
   ],
   entrants: quick =>
-    entrants([REDRIVE, HARDLY_POLLING, GRAPHILE, PG_BOSS_WORK, BULLMQ_POSTGRES, BULLMQ_REDIS], (arena, setup) =>
-      measure(arena, setup, quick ? 60 : 300),
+    entrants(
+      [REDRIVE, HARDLY_POLLING, HANDING_OVER, GRAPHILE, PG_BOSS_WORK, BULLMQ_POSTGRES, BULLMQ_REDIS],
+      (arena, setup) => measure(arena, setup, quick ? 60 : 300),
     ),
   verdicts: medians => [
     ...['p50', 'p99'].map(column =>
@@ -43,6 +46,7 @@ export default {
         medians('redrive', column),
         best(medians, POSTGRES_PEERS, column, 'least'),
         0.5,
+        medians('bare', column),
       ),
     ),
     atMost(
@@ -50,6 +54,7 @@ export default {
       medians('redrive', 'p50'),
       { label: BULLMQ_REDIS.label, value: medians(BULLMQ_REDIS.key, 'p50') },
       1.5,
+      medians('bare', 'p50'),
     ),
     atMost(
       'polling once a minute: p50 ≤ 1.2 × with the default',

@@ -25,6 +25,7 @@ export default {
       medians('redrive', 'perSecond'),
       best(medians, POSTGRES_PEERS, 'perSecond', 'most'),
       1.5,
+      medians('bare', 'perSecond'),
     ),
   ],
 }

@@ -29,6 +29,7 @@ export default {
         medians('redrive', column),
         best(medians, POSTGRES_PEERS, column, 'most'),
         2,
+        medians('bare', column),
       ),
     ),
 }

@@ -22,6 +22,7 @@ export default {
       medians('redrive', 'perSecond'),
       { label: BY_REDRIVE.label, value: medians(PG_BOSS.key, 'perSecond') },
       40,
+      medians('bare', 'perSecond'),
     ),
   ],
 }

@@ -19,6 +19,13 @@ test('a ratio passes at the target and fails just beside it', () => {
   expect(atMost('≤ 0.5 ×', 21, peer, 0.5).passed).toBe(false)
 })
 
+test('what bare statements reach is said beside it, and decides nothing', () => {
+  const peer = { label: 'peer', value: 40 }
+  expect(atLeast('≥ 2 ×', 60, peer, 2, 100)).toMatchObject({ ratio: 1.5, bare: 2.5, passed: false })
+  expect(atMost('≤ 0.5 ×', 20, peer, 0.5, 30)).toMatchObject({ ratio: 0.5, bare: 0.75, passed: true })
+  expect(atLeast('≥ 2 ×', 60, peer, 2)).not.toHaveProperty('bare')
+})
+
 test('without figures on both sides there is no verdict', () => {
   expect(atLeast('≥ 2 ×', undefined, { label: 'peer', value: 40 }, 2).passed).toBeUndefined()
   expect(atLeast('≥ 2 ×', 80, undefined, 2).passed).toBeUndefined()
