@@ -36,7 +36,7 @@ const ANALYZED = sql`
 
 /** What moving a hundred jobs touches, several times over; a scan of the table or of its line touches ten times more. */
 const FEW_PAGES = 3_000
-const IN_A_FUNCTION = /redrive\.(?:enqueue|enqueue_apart|enqueue_list|bring|bring_lanes|complete|bury|defer)\(/
+const IN_A_FUNCTION = /redrive\.(?:enqueue|enqueue_apart|enqueue_list|bring|bring_lanes|finish|bury|defer)\(/
 
 interface Node {
   readonly 'Node Type': string

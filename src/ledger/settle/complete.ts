@@ -14,13 +14,13 @@ export const KEPT = `id, created_at, first_claimed_at, claimed_at, session_id, a
 // once, so it names its claim. `$5` are the jobs they are said to belong to.
 export const FENCED = `j.id = ANY ($5::uuid[]) AND j.lease = ANY ($4::bigint[]) AND j.state = 'active'`
 
-const COMPLETE = hot(sql`
-  SELECT redrive.complete($1::timestamptz, $2::bigint, $3::tid[], $4::bigint[], $5::uuid[], $6::json) AS refused`)
+const FINISH = hot(sql`
+  SELECT redrive.finish($1::timestamptz, $2::bigint, $3::tid[], $4::bigint[], $5, $6::json) AS refused`)
 
 /** Returns the leases that were refused. */
 export async function complete(db: Database, batch: readonly Settlement[], shard: string): Promise<Set<Lease>> {
   const { places, leases, ids } = claimsOf(batch)
-  return leasesOf(await intoHistory<Refused>(db, COMPLETE, [db.now(), shard, places, leases, ids, resultsOf(batch)]))
+  return leasesOf(await intoHistory<Refused>(db, FINISH, [db.now(), shard, places, leases, ids, resultsOf(batch)]))
 }
 
 /** Null where nothing was returned: most jobs return nothing. */
