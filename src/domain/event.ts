@@ -103,5 +103,12 @@ export interface Events {
 
 export type EventName = keyof Events
 export type Listener<Name extends EventName> = (event: Events[Name]) => void
-/** How the moving parts tell; they know no listeners. The event is made only if someone listens. */
-export type Announce = <Name extends EventName>(name: Name, event: () => Events[Name]) => void
+/**
+ * How the moving parts tell; they know no listeners. The event is made only if someone listens, and then of `about`, for those who
+ * tell of every job: a function that remembers what to tell would have to be made for each, heard or not.
+ */
+export type Announce = <Name extends EventName, About = undefined>(
+  name: Name,
+  event: (about: About) => Events[Name],
+  about?: About,
+) => void

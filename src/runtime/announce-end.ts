@@ -6,6 +6,7 @@ import type { Outcome } from '../domain/outcome.js'
 import { identityOf } from './attempt.js'
 
 export interface End {
+  readonly job: Job
   readonly outcome: Outcome
   readonly decision: Decision
   readonly worker: string
@@ -14,38 +15,44 @@ export interface End {
   readonly afterwards?: boolean
 }
 
-export function announceEnd(announce: Announce, job: Job, end: End): void {
-  const { outcome, decision, worker, durationMs, afterwards = false } = end
-  const about = () => ({
-    job: identityOf(job),
-    attempt: job.attempt,
-    worker,
-    durationMs,
-    outcome: outcome.type,
-    ran: !afterwards && (outcome.type !== 'interrupted' || outcome.started),
-    redriven: job.redrives > 0,
-  })
+export function announceEnd(announce: Announce, end: End): void {
+  if (end.decision.type === 'complete') announce('job.completed', aboutEnd, end)
+  else announceOther(announce, end)
+}
+
+/** Apart from success: what these remember would else be put aside for each of those as well. */
+function announceOther(announce: Announce, end: End): void {
+  const { outcome, decision } = end
   const failure = 'failure' in outcome ? outcome.failure : undefined
   const { reason } = decision
-  if (failure) announce('job.failed', () => ({ ...about(), failure, decision }))
+  if (failure) announce('job.failed', () => ({ ...aboutEnd(end), failure, decision }))
   switch (decision.type) {
     case 'complete':
-      announce('job.completed', about)
       break
     case 'retry':
-      if (failure) announce('job.retrying', () => ({ ...about(), failure, delayMs: decision.delayMs, reason }))
+      if (failure) announce('job.retrying', () => ({ ...aboutEnd(end), failure, delayMs: decision.delayMs, reason }))
       break
     case 'hold':
-      announce('job.held', () => ({ ...about(), reason, delayMs: decision.delayMs }))
+      announce('job.held', () => ({ ...aboutEnd(end), reason, delayMs: decision.delayMs }))
       break
     case 'return':
-      announce('job.returned', () => ({ ...about(), reason, delayMs: decision.delayMs }))
+      announce('job.returned', () => ({ ...aboutEnd(end), reason, delayMs: decision.delayMs }))
       break
     case 'bury':
-      announce('job.dead', () => ({ ...about(), failure, reason }))
+      announce('job.dead', () => ({ ...aboutEnd(end), failure, reason }))
       break
     case 'cancel':
-      announce('job.cancelled', () => ({ ...about(), reason }))
+      announce('job.cancelled', () => ({ ...aboutEnd(end), reason }))
       break
   }
 }
+
+const aboutEnd = ({ job, outcome, worker, durationMs, afterwards = false }: End) => ({
+  job: identityOf(job),
+  attempt: job.attempt,
+  worker,
+  durationMs,
+  outcome: outcome.type,
+  ran: !afterwards && (outcome.type !== 'interrupted' || outcome.started),
+  redriven: job.redrives > 0,
+})

@@ -37,38 +37,35 @@ export interface AttemptInput {
   readonly span?: AttemptSpan | undefined
 }
 
+interface Performing {
+  readonly setting: AttemptSetting
+  readonly input: AttemptInput
+}
+
 export const runAttempt = (setting: AttemptSetting, input: AttemptInput): Promise<Outcome> =>
   new Promise(resolve => new Attempt(setting, input, resolve).start())
 
-/** Calls `done` once, with the outcome. By callback: a job then costs no promises but its handler's own. */
-export class Attempt implements Limited {
+/** Calls `done` once, with the outcome and what it was given. By callback: a job then costs no promises but its handler's own. */
+export class Attempt<Input extends AttemptInput = AttemptInput> implements Limited, Performing {
   readonly setting: AttemptSetting
-  readonly job: Job
-  readonly policy: Policy
-  readonly abort: Abort
-  readonly definition: AnyJobDefinition
-  readonly #span: AttemptSpan | undefined
-  readonly #done: (outcome: Outcome) => void
+  readonly input: Input
+  readonly #done: (outcome: Outcome, input: Input) => void
   #payload: unknown
   ended = false
   timer: Timer | undefined
 
-  constructor(setting: AttemptSetting, input: AttemptInput, done: (outcome: Outcome) => void) {
+  constructor(setting: AttemptSetting, input: Input, done: (outcome: Outcome, input: Input) => void) {
     this.setting = setting
-    this.job = input.job
-    this.policy = input.policy
-    this.abort = input.abort
-    this.definition = input.definition
-    this.#span = input.span
+    this.input = input
     this.#done = done
   }
 
   get limitMs(): number {
-    return this.policy.timeoutMs
+    return this.input.policy.timeoutMs
   }
 
   overdue(): void {
-    this.abort.abort(new RedriveError('TIMED_OUT', `timed out after ${this.limitMs} ms`))
+    this.input.abort.abort(new RedriveError('TIMED_OUT', `timed out after ${this.limitMs} ms`))
   }
 
   start(): void {
@@ -77,14 +74,15 @@ export class Attempt implements Limited {
 
   /** Reads the payload. True: the handler can be called now; else it is called when the payload is there, if ever. */
   begin(): boolean {
-    const { definition, setting } = this
+    const { setting } = this
+    const { definition, job, abort } = this.input
     setting.deadlines.start(this)
-    this.abort.onAbort(this)
+    abort.onAbort(this)
     try {
       if (!definition.handler) {
         throw new RedriveError('HANDLER_MISSING', `Job ${definition.name} has no handler here`)
       }
-      const payload = setting.payloadOf(this.job, definition)
+      const payload = setting.payloadOf(job, definition)
       if (!isAwaitable(payload)) {
         this.#payload = payload
         return true
@@ -103,21 +101,19 @@ export class Attempt implements Limited {
   }
 
   aborted(): void {
-    this.#threw(this.abort.reason)
+    this.#threw(this.input.abort.reason)
   }
 
   /** Its name is in every stack of a handler, which is cut there (policy/classify/facts.ts). */
   redriveCallsHandler(): void {
     // Ended while the payload was read: the right to run is gone.
     if (this.ended) return
-    const { definition } = this
+    const { definition, span } = this.input
     const payload = this.#payload
     this.#payload = undefined
     try {
       const context = new Context(this)
-      const value = this.#span
-        ? this.#span.within(() => definition.handler?.(payload, context))
-        : definition.handler?.(payload, context)
+      const value = span ? callWithin(span, definition, payload, context) : definition.handler?.(payload, context)
       if (isAwaitable(value))
         value.then(
           result => this.#returned(result),
@@ -135,8 +131,8 @@ export class Attempt implements Limited {
 
   #threw(error: unknown): void {
     if (this.ended) return
-    const { abort, setting } = this
-    setting.onThrown?.(error)
+    const { abort } = this.input
+    this.setting.onThrown?.(error)
     this.#end(abort.aborted ? ofAbort(abort.reason, this) : { type: 'failed', failure: classify(error, about(this)) })
   }
 
@@ -144,28 +140,35 @@ export class Attempt implements Limited {
     if (this.ended) return
     this.ended = true
     this.timer?.cancel()
-    this.#span?.end(outcome)
-    this.#done(outcome)
+    this.input.span?.end(outcome)
+    this.#done(outcome, this.input)
   }
 }
+
+const callWithin = (
+  span: AttemptSpan,
+  { handler }: AnyJobDefinition,
+  payload: unknown,
+  context: HandlerContext,
+): unknown => span.within(() => handler?.(payload, context))
 
 /** Whatever can be awaited counts: query builders are not promises. */
 const isAwaitable = (value: unknown): value is PromiseLike<unknown> =>
   typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function'
 
-function succeeded(returned: unknown, attempt: Attempt): Outcome {
+function succeeded(returned: unknown, attempt: Performing): Outcome {
   const { onReturned } = attempt.setting
   onReturned?.(returned)
   if (onReturned || returned === undefined || returned === null) return { type: 'succeeded', result: null }
   try {
-    return { type: 'succeeded', ...encodeResult(attempt.definition, returned) }
+    return { type: 'succeeded', ...encodeResult(attempt.input.definition, returned) }
   } catch (error) {
     // The work is done: running it again would only repeat it.
     return { type: 'failed', failure: classify(error, about(attempt)), final: true }
   }
 }
 
-function ofVerdict(verdict: Verdict, attempt: Attempt): Outcome {
+function ofVerdict(verdict: Verdict, attempt: Performing): Outcome {
   switch (verdict.type) {
     case 'snooze':
       return { type: 'snoozed', delayMs: verdict.delayMs }
@@ -178,14 +181,14 @@ function ofVerdict(verdict: Verdict, attempt: Attempt): Outcome {
   }
 }
 
-function ofAbort(reason: unknown, attempt: Attempt): Outcome {
+function ofAbort(reason: unknown, attempt: Performing): Outcome {
   if (isRedriveError(reason, 'TIMED_OUT')) return { type: 'timed_out', failure: classify(reason, about(attempt)) }
   if (isRedriveError(reason, 'CANCEL_REQUESTED')) return { type: 'cancelled', reason: reason.message }
   const leaseLost = isRedriveError(reason, 'LEASE_LOST')
   return { type: 'interrupted', started: true, ...(leaseLost && { leaseLost }) }
 }
 
-const about = ({ definition, job, setting }: Attempt): ClassifyContext => ({
+const about = ({ input: { definition, job }, setting }: Performing): ClassifyContext => ({
   job,
   now: setting.clock.now(),
   rules: definition.rules,
@@ -195,21 +198,21 @@ const about = ({ definition, job, setting }: Attempt): ClassifyContext => ({
 
 /** What the handler is given. Worked out only as far as the handler looks. */
 class Context implements HandlerContext {
-  readonly #attempt: Attempt
+  readonly #attempt: Performing
   readonly #startedAt: number
   #job: HandlerContext['job'] | undefined
 
-  constructor(attempt: Attempt) {
+  constructor(attempt: Performing) {
     this.#attempt = attempt
     this.#startedAt = attempt.setting.clock.now()
   }
 
   get attempt(): number {
-    return this.#attempt.job.attempt
+    return this.#attempt.input.job.attempt
   }
 
   get job(): HandlerContext['job'] {
-    const { job } = this.#attempt
+    const { job } = this.#attempt.input
     const { snoozes, holds, interruptions, lost, redrives } = job
     const createdAt = new Date(job.createdAt)
     this.#job ??= { ...identityOf(job), snoozes, holds, interruptions, lost, redrives, createdAt }
@@ -217,20 +220,20 @@ class Context implements HandlerContext {
   }
 
   get signal(): AbortSignal {
-    return this.#attempt.abort.signal
+    return this.#attempt.input.abort.signal
   }
 
   get deadline(): Date {
-    return new Date(this.#startedAt + this.#attempt.policy.timeoutMs)
+    return new Date(this.#startedAt + this.#attempt.input.policy.timeoutMs)
   }
 
   get log(): Log {
-    return this.#attempt.setting.logFor(this.#attempt.job)
+    return this.#attempt.setting.logFor(this.#attempt.input.job)
   }
 
   get progress(): HandlerContext['progress'] {
-    const { job, setting } = this.#attempt
-    return progress => setting.progress(job, progress)
+    const { setting, input } = this.#attempt
+    return progress => setting.progress(input.job, progress)
   }
 }
 

@@ -11,7 +11,7 @@ import type { BrokerConsumer, Delivery } from '../transport/broker.js'
 import { storable } from '../transport/envelope.js'
 import type { InHand, InHands } from './in-hands.js'
 import type { Runtime } from './runtime.js'
-import type { Settler } from './settler.js'
+import type { Done, Settler } from './settler.js'
 
 export interface CarriedEndsOptions {
   readonly inHands: InHands
@@ -28,7 +28,7 @@ export interface CarriedEndsOptions {
 interface ToAcknowledge {
   readonly hand: InHand
   readonly settlement: Settlement
-  readonly done: (settled: boolean) => void
+  readonly done: Done<Settlement>
 }
 
 type End = readonly [Settlement, InHand]
@@ -57,14 +57,14 @@ export class CarriedEnds {
   }
 
   /** A success: acknowledged, together with those that end in the same turn. */
-  complete(settlement: Settlement, done: (settled: boolean) => void): void {
+  complete<Ended extends Settlement>(settlement: Ended, done: Done<Ended>): void {
     const hand = this.#inHands.find(settlement)
-    if (!hand || hand.ended) return void done(false)
+    if (!hand || hand.ended) return void done(false, settlement)
     hand.ended = true
     if (!hand.delivery || hand.adopted || hand.adopting) this.#options.write(settlement, done)
     else {
       if (this.#toAcknowledge.length === 0) this.#runtime.clock.soon(() => this.#flush())
-      this.#toAcknowledge.push({ hand, settlement, done })
+      this.#toAcknowledge.push({ hand, settlement, done: done as Done<Settlement> })
     }
   }
 
@@ -174,7 +174,7 @@ export class CarriedEnds {
       if (hand.delivery !== undefined && !lost.has(hand.delivery)) {
         this.#options.onCompleted(hand)
         this.#inHands.forget(hand)
-        done(true)
+        done(true, settlement)
       } else {
         // Perhaps it counted, perhaps not: the ledger is told, so that nobody runs it again.
         this.#inHands.lose(hand)

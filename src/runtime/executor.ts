@@ -1,16 +1,17 @@
 // One attempt of a claimed job, as a visible pipeline: claim → perform → outcome → classify → decide → settle →
 // announce. The claim was the worker's; perform, outcome and classify are runAttempt's; this file does the rest.
 import type { Clock, Random } from '../domain/clock.js'
-import type { Announce } from '../domain/event.js'
+import type { Announce, Events } from '../domain/event.js'
 import type { Failure } from '../domain/failure.js'
 import type { ClaimedJob, Job } from '../domain/job.js'
 import { LIMITS } from '../domain/limits.js'
 import type { Outcome } from '../domain/outcome.js'
 import type { Policy } from '../domain/policy.js'
+import type { Settlement } from '../domain/settlement.js'
 import type { Tracing } from '../domain/tracing.js'
 import { decide } from '../policy/decide.js'
-import { announceEnd } from './announce-end.js'
-import { Attempt, type AttemptSetting, identityOf } from './attempt.js'
+import { announceEnd, type End } from './announce-end.js'
+import { Attempt, type AttemptInput, type AttemptSetting, identityOf } from './attempt.js'
 import { Deadlines } from './deadlines.js'
 import type { Log } from './definition.js'
 import { decodePayload, toText } from './payload.js'
@@ -36,10 +37,17 @@ export interface ExecutorOptions {
   readonly onPerformed: (running: Running) => void
 }
 
+interface Begun extends AttemptInput {
+  readonly running: Running
+}
+
+/** What is written, and what is told of it then: one object, because there is one for every job. */
+type Ended = Settlement & End
+
 export class Executor {
   readonly #options: ExecutorOptions
   readonly #setting: AttemptSetting
-  #ready: Attempt[] = []
+  #ready: Attempt<Begun>[] = []
 
   constructor(options: ExecutorOptions) {
     const { clock, logFor, saveProgress } = options
@@ -55,27 +63,25 @@ export class Executor {
 
   /** Runs a job's handler and hands its end to the settler. Never throws. */
   execute(running: Running): void {
-    const { policies, clock, worker, announce, onPerformed } = this.#options
-    const { job, lane, fetchedAt } = running
-    const startedAt = clock.monotonic()
-    const policy = policies.for(lane.definition.policy, job)
-    announce('job.started', () => {
-      const waitedMs = Math.max(0, job.claimedAt - job.waitingSince) + (startedAt - fetchedAt)
-      return { job: identityOf(job), attempt: job.attempt, worker, waitedMs }
-    })
-    const ended = (outcome: Outcome) => {
-      onPerformed(running)
-      this.settle(running, policy, outcome, startedAt)
-    }
-    if (job.suspect) this.#performSuspect(running, policy, ended)
-    else this.#perform(running, policy, ended)
+    const { policies, clock, announce } = this.#options
+    running.startedAt = clock.monotonic()
+    const policy = policies.for(running.lane.definition.policy, running.job)
+    announce('job.started', this.#startOf, running)
+    if (running.job.suspect) this.#performSuspect(running, policy)
+    else this.#perform(running, policy)
   }
 
-  #perform({ job, lane, abort }: Running, policy: Policy, ended: (outcome: Outcome) => void): void {
+  readonly #startOf = ({ job, fetchedAt, startedAt }: Running): Events['job.started'] => {
+    const waitedMs = Math.max(0, job.claimedAt - job.waitingSince) + (startedAt - fetchedAt)
+    return { job: identityOf(job), attempt: job.attempt, worker: this.#options.worker, waitedMs }
+  }
+
+  #perform(running: Running, policy: Policy): void {
     const { tracing, worker } = this.#options
+    const { job, lane, abort } = running
     const span = tracing?.isActive ? tracing.attempt(job, worker) : undefined
-    const attempt = new Attempt(this.#setting, { definition: lane.definition, job, policy, abort, span }, ended)
-    if (this.#ready.push(attempt) === 1) void NOW.then(this.#startReady)
+    const begun: Begun = { definition: lane.definition, job, policy, abort, span, running }
+    if (this.#ready.push(new Attempt(this.#setting, begun, this.#performed)) === 1) void NOW.then(this.#startReady)
   }
 
   /** From the bottom of the stack: what lies between there and a handler is captured and printed with each of its errors. */
@@ -86,30 +92,47 @@ export class Executor {
   }
 
   /** A job whose last worker died runs only once its start is on record. */
-  #performSuspect(running: Running, policy: Policy, ended: (outcome: Outcome) => void): void {
+  #performSuspect(running: Running, policy: Policy): void {
     const { markStarted, onPerformed } = this.#options
     markStarted(running.job).then(
-      ours => (ours ? this.#perform(running, policy, ended) : onPerformed(running)),
-      () => ended({ type: 'interrupted', started: false }),
+      ours => (ours ? this.#perform(running, policy) : onPerformed(running)),
+      () => this.#performed({ type: 'interrupted', started: false }, { running, policy }),
     )
   }
 
-  /** decide → settle → announce. `startedAt`: when it was claimed, for one that has not started. */
-  settle({ job, lane, fetchedAt }: Held, policy: Policy, outcome: Outcome, startedAt = fetchedAt): void {
-    const { settler, clock, random, announce, worker, onDeferred } = this.#options
+  readonly #performed = (outcome: Outcome, { running, policy }: Pick<Begun, 'running' | 'policy'>): void => {
+    this.#options.onPerformed(running)
+    this.settle(running, policy, outcome)
+  }
+
+  /** decide → settle → announce. */
+  settle({ job, lane, fetchedAt, startedAt }: Held, policy: Policy, outcome: Outcome): void {
+    const { settler, clock, random, worker } = this.#options
     const endedAt = clock.monotonic()
     // The database's time, carried forward by our own stopwatch: no clock of ours is compared with it (invariant 5).
     const now = job.claimedAt + (endedAt - fetchedAt)
     const { id, lease, receipt } = job
     const situation = { outcome, job, policy, now, random }
     const decision = lane.service ? lane.service.decide(situation, id, lease, endedAt) : decide(situation)
-    settler.write({ id, lease, receipt, outcome, decision }, settled => {
-      if (settled && 'delayMs' in decision) onDeferred(decision.delayMs)
-      if (settled) announceEnd(announce, job, { outcome, decision, worker, durationMs: endedAt - startedAt })
-      else announce('job.refused', () => ({ job: identityOf(job), outcome: outcome.type, worker }))
-    })
+    settler.write(
+      { id, lease, receipt, outcome, decision, job, worker, durationMs: endedAt - startedAt },
+      this.#written,
+    )
+  }
+
+  readonly #written = (settled: boolean, ended: Ended): void => {
+    const { announce, onDeferred } = this.#options
+    if (settled && 'delayMs' in ended.decision) onDeferred(ended.decision.delayMs)
+    if (settled) announceEnd(announce, ended)
+    else announce('job.refused', refusalOf, ended)
   }
 }
+
+const refusalOf = ({ job, outcome, worker }: Ended): Events['job.refused'] => ({
+  job: identityOf(job),
+  outcome: outcome.type,
+  worker,
+})
 
 const NOW = Promise.resolve()
 

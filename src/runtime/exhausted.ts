@@ -71,7 +71,7 @@ async function buryAll({ db, announce }: Runtime, worker: string, deaths: readon
   })
   const buried = new Set(await bury(db, settled))
   for (const { id, job, outcome, decision } of settled) {
-    if (buried.has(id)) announceEnd(announce, job, { outcome, decision, worker, durationMs: 0, afterwards: true })
+    if (buried.has(id)) announceEnd(announce, { job, outcome, decision, worker, durationMs: 0, afterwards: true })
   }
   return buried.size
 }

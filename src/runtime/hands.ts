@@ -16,7 +16,7 @@ import { type InHand, InHands } from './in-hands.js'
 import { type Loop, loop } from './loop.js'
 import { claimed, Parker } from './parker.js'
 import type { Runtime } from './runtime.js'
-import type { Settler } from './settler.js'
+import type { Done, Settler } from './settler.js'
 
 export interface HandsOptions {
   readonly worker: string
@@ -134,7 +134,7 @@ export class Hands {
   }
 
   /** A success: acknowledged, together with those that end in the same turn. */
-  complete(settlement: Settlement, done: (settled: boolean) => void): void {
+  complete<Ended extends Settlement>(settlement: Ended, done: Done<Ended>): void {
     this.#ends.complete(settlement, done)
   }
 

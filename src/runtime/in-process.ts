@@ -80,7 +80,7 @@ export async function callInProcess(runtime: InProcessRuntime, call: InProcessCa
     const decision = service ? service.decide(situation, job.id, lease) : decide(situation)
     if (decision.type !== 'complete')
       attempts.push({ settled: { outcome, decision, number: job.attempt, endedMsAgo: 0 }, at: endedAt })
-    announceEnd(announce, job, { ...settings, outcome, decision, durationMs: endedAt - attemptAt })
+    announceEnd(announce, { ...settings, job, outcome, decision, durationMs: endedAt - attemptAt })
     if (service && decision.type === 'hold' && !decision.spent) {
       await remember({ type: 'cancel', reason: decision.reason })
       throw serviceHeld(service, thrown)

@@ -45,5 +45,5 @@ export async function bury({ id, definition, text, error }: Refusal, desk: Refus
     attempt: 1,
     reason: decision.reason,
   })
-  announceEnd(desk.announce, job, { outcome, decision, worker: 'inbox', durationMs: 0, afterwards: true })
+  announceEnd(desk.announce, { job, outcome, decision, worker: 'inbox', durationMs: 0, afterwards: true })
 }

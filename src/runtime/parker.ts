@@ -156,7 +156,7 @@ export class Parker {
       const { outcome, decision } = parked
       if (cause.type === 'again')
         announce('job.rescued', () => ({ job: identityOf(job), worker, outcome: outcome.type, decision }))
-      announceEnd(announce, job, { outcome, decision, worker, durationMs: 0, afterwards: true })
+      announceEnd(announce, { job, outcome, decision, worker, durationMs: 0, afterwards: true })
       if ('delayMs' in decision) this.#runtime.onDeferred(decision.delayMs)
     }
     for (const queue of new Set(items.map(({ job }) => job.queue))) transport.wake(queue)

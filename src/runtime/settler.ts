@@ -16,9 +16,11 @@ export interface SettlerOptions {
   readonly onWritten?: () => void
 }
 
+/** Called with true when written, with false when refused: the job is not ours any more. With the end as it was written. */
+export type Done<Ended extends Settlement> = (settled: boolean, ended: Ended) => void
+
 export interface Settler {
-  /** Calls `done` with true when written, with false when refused: the job is not ours any more. */
-  write(settlement: Settlement, done: (settled: boolean) => void): void
+  write<Ended extends Settlement>(ended: Ended, done: Done<Ended>): void
   /** The same, as a promise. */
   settle(settlement: Settlement): Promise<boolean>
   /** How many ends are not written yet. */
@@ -32,7 +34,7 @@ export interface Settler {
 interface Item {
   settlement: Settlement
   replaced?: true
-  readonly done: (settled: boolean) => void
+  readonly done: Done<Settlement>
 }
 
 const LANES = 2
@@ -89,7 +91,7 @@ export function createSettler({ settle, instead, clock, random, onError, onWritt
             lane,
           ),
         )
-        for (const item of items) item.done(!refused.has(item.settlement))
+        for (const item of items) item.done(!refused.has(item.settlement), item.settlement)
         return
       } catch (error) {
         onError(error)
@@ -107,7 +109,7 @@ export function createSettler({ settle, instead, clock, random, onError, onWritt
       // Not even the replacement: it stays with its session, whose end leaves it to recovery.
       if (only.replaced) {
         unwritten.push(only.settlement.lease)
-        return only.done(false)
+        return only.done(false, only.settlement)
       }
       only.settlement = instead(only.settlement, error)
       only.replaced = true
@@ -118,14 +120,14 @@ export function createSettler({ settle, instead, clock, random, onError, onWritt
     await writeAll(items.slice(middle), lane)
   }
 
-  const add = (settlement: Settlement, done: (settled: boolean) => void) => {
-    waiting.push({ settlement, done })
+  const add = <Ended extends Settlement>(ended: Ended, done: Done<Ended>) => {
+    waiting.push({ settlement: ended, done: done as Done<Settlement> })
     schedule()
   }
 
   return {
     write: add,
-    settle: settlement => new Promise(done => add(settlement, done)),
+    settle: settlement => new Promise(resolve => add(settlement, resolve)),
     get pending() {
       return waiting.length + inFlight
     },

@@ -27,6 +27,8 @@ export interface Held {
   readonly lane: Lane
   /** The monotonic time of its claim. */
   readonly fetchedAt: number
+  /** That of its start; as long as it waits, that of its claim. */
+  startedAt: number
   /** Set when it starts. */
   abort: Abort | undefined
 }
@@ -153,7 +155,7 @@ export class Slots {
   /** Takes a job in; returns it if it waits for its rate limit. */
   hold(job: ClaimedJob, fetchedAt: number): Held | undefined {
     const lane = this.#lanes.get(laneKey(job)) as Lane
-    const held: Held = { job, lane, fetchedAt, abort: undefined }
+    const held: Held = { job, lane, fetchedAt, startedAt: fetchedAt, abort: undefined }
     lane.load += 1
     if (!lane.definition.rateLimit || lane.hasPlenty?.(job)) {
       this.#waiting.push(held)

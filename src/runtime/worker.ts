@@ -25,7 +25,7 @@ import { Prefetch } from './prefetch.js'
 import { type QueueSync, queueSync } from './queue-sync.js'
 import { type RateGate, rateGate } from './rate-gate.js'
 import type { Runtime } from './runtime.js'
-import { createSettler, type Settler } from './settler.js'
+import { createSettler, type Done, type Settler } from './settler.js'
 import { type Held, type Running, Slots } from './slots.js'
 import { Standby } from './standby.js'
 
@@ -387,7 +387,7 @@ export class Worker {
   }
 
   /** A success that a broker carried is acknowledged; every other end goes to the ledger. */
-  #write(settlement: Settlement, done: (settled: boolean) => void): void {
+  #write<Ended extends Settlement>(settlement: Ended, done: Done<Ended>): void {
     const { lease, decision } = settlement
     if (this.#hands && decision.type === 'complete' && isCarriedLease(lease)) this.#hands.complete(settlement, done)
     else this.#settler.write(settlement, done)

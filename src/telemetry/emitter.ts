@@ -12,10 +12,10 @@ export type On = Emitter['on']
 export function createEmitter(): Emitter {
   const listeners = new Map<EventName, Set<Listener<never>>>()
 
-  const announce: Announce = (name, event) => {
+  const announce: Announce = (name, event, about) => {
     const hearing = listeners.get(name)
     if (!hearing || hearing.size === 0) return
-    const happened = event()
+    const happened = event(about as NonNullable<typeof about>)
     const failed = (error: unknown) => {
       if (name !== 'error') announce('error', () => ({ where: `a listener of ${name}`, error }))
     }

@@ -175,8 +175,9 @@ class Process {
     const context = { env: {}, clock: systemClock, random: systemRandom, onError: () => {} }
     this.#carriers = new Carriers(choices, {}, context)
     const carried = carriedTransport(this.ledger, this.#carriers, systemClock)
-    const announce: Announce = (name, event) => {
-      if (name === 'job.rescued') shared.books.strike((event() as Events['job.rescued']).job.id)
+    const announce: Announce = (name, event, about) => {
+      if (name === 'job.rescued')
+        shared.books.strike((event(about as NonNullable<typeof about>) as Events['job.rescued']).job.id)
     }
     const parts = { db, transport: carried, clock: fastClock, random: systemRandom, announce }
     this.#runtime = {
@@ -342,8 +343,8 @@ class HandsOfTest {
         release: () => [],
         write: (settlement, done) => {
           this.#hands.settle([settlement]).then(
-            refused => done(refused.length === 0),
-            () => done(false),
+            refused => done(refused.length === 0, settlement),
+            () => done(false, settlement),
           )
         },
         onError: () => {},

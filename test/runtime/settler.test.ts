@@ -129,16 +129,14 @@ describe('the settler', () => {
       instead: settlement => ({ ...settlement, decision: { type: 'bury', reason: 'could not be stored' } }),
       onError: () => {},
     })
-    const told = ['a', 'b', 'bad', 'c', 'd'].map(name => settler.settle(end(name)))
+    const told: [boolean, Settlement][] = []
+    for (const name of ['a', 'b', 'bad', 'c', 'd']) settler.write(end(name), (...what) => told.push(what))
     await clock.advance(0)
-    expect(await Promise.all(told)).toEqual([true, true, true, true, true])
-    expect(written.map(({ id, decision }) => `${id} ${decision.type}`).sort()).toEqual([
-      'a complete',
-      'b complete',
-      'bad bury',
-      'c complete',
-      'd complete',
-    ])
+    await settler.drain(new AbortController().signal)
+    const asWritten = ['a complete', 'b complete', 'bad bury', 'c complete', 'd complete']
+    expect(written.map(({ id, decision }) => `${id} ${decision.type}`).sort()).toEqual(asWritten)
+    expect(told.every(([settled]) => settled)).toBe(true)
+    expect(told.map(([, { id, decision }]) => `${id} ${decision.type}`).sort(), 'told as written').toEqual(asWritten)
   })
 
   it('does not spin when not even the replacement can be stored: it is left to recovery, and the others go on', async () => {
