@@ -145,12 +145,9 @@ export class Attempt<Input extends AttemptInput = AttemptInput> implements Limit
   }
 }
 
-const callWithin = (
-  span: AttemptSpan,
-  { handler }: AnyJobDefinition,
-  payload: unknown,
-  context: HandlerContext,
-): unknown => span.within(() => handler?.(payload, context))
+/** Apart: what it remembers would else be put aside for every attempt, traced or not. */
+const callWithin = (span: AttemptSpan, definition: AnyJobDefinition, payload: unknown, context: HandlerContext) =>
+  span.within(() => definition.handler?.(payload, context))
 
 /** Whatever can be awaited counts: query builders are not promises. */
 const isAwaitable = (value: unknown): value is PromiseLike<unknown> =>
