@@ -39,7 +39,7 @@ export interface WorkerOptions {
   readonly leaseMs: number
   /** How often to look for work when nothing wakes the worker. */
   readonly pollMs: number
-  /** Called once: it has found less work than it could do, or has worked for a second. What can wait until then should. */
+  /** Called once: there is little to do, or it has worked for a second. What can wait until then should. */
   readonly onSettledIn?: () => void
 }
 
@@ -261,8 +261,10 @@ export class Worker {
     if (this.#slots.freeCount < 1) this.#standby.standDown()
     const againMs = this.#looks.saw({ demand, limit, jobs, lanes: this.#slots.lanes.length })
     if (againMs === 0) return 0
-    this.#hasSettledIn()
-    if (this.#looks.isCalm) this.#standby.standUp()
+    if (this.#looks.isCalm) {
+      this.#hasSettledIn()
+      this.#standby.standUp()
+    }
     return Math.min(pacedMs, againMs)
   }
 

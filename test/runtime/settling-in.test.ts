@@ -8,7 +8,7 @@ import { openRuntime } from '../support/runtime.js'
 import { until } from '../support/until.js'
 
 describe('a worker that starts', () => {
-  it('has settled in as soon as it finds less than it could do, and says so once', async () => {
+  it('has settled in as soon as it finds little to do, and says so once', async () => {
     const { work, enqueue, next } = await openRuntime()
     const job = defineJob({ name: 'send', handler: async () => null })
     await enqueue(job)
@@ -21,6 +21,25 @@ describe('a worker that starts', () => {
       await done
     }
     expect(onSettledIn).toHaveBeenCalledTimes(1)
+  })
+
+  it('has not settled in while jobs keep coming, although it has done all there are', async () => {
+    const clock = manualClock()
+    const { work, enqueue } = await openRuntime('memory', () => ({ clock }))
+    let done = 0
+    const job = defineJob({
+      name: 'send',
+      handler: async () => {
+        done += 1
+      },
+    })
+    for (let nth = 0; nth < 20; nth += 1) await enqueue(job)
+    const onSettledIn = vi.fn()
+    work([job], { concurrency: 30, onSettledIn })
+    await until('all are done', () => done === 20)
+    expect(onSettledIn).not.toHaveBeenCalled()
+    await clock.advance(900)
+    await until('it has settled in before a second is over', () => onSettledIn.mock.calls.length === 1)
   })
 
   it('has settled in after a second, however much there is to do', async () => {
