@@ -260,7 +260,7 @@ export class Redrive {
   /** A job will be due in so long: be awake then. */
   expectDue(delayMs: number): void {
     // A worker that has not settled in yet may have failures already.
-    if (this.#workers.size > 0 && this.#closing === undefined) this.#promoter.start(delayMs)
+    if (this.#workers.size > 0 && this.#closing === undefined) this.#promoter.start()
     this.#promoter.nudgeIn(delayMs)
   }
 

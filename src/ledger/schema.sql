@@ -1643,7 +1643,7 @@ AS $function$
   SELECT CASE
     WHEN j.attempt = 1 AND j.priority = 5 AND j.run_at = j.created_at AND j.payload IS NOT NULL
       AND coalesce(j.unique_key, j.tenant, j.user_id, j.project, j.trace, j.held_by) IS NULL
-      AND j.snoozes + j.holds + j.interruptions + j.lost + j.redrives = 0
+      AND j.first_claimed_at = j.claimed_at AND j.snoozes + j.holds + j.interruptions + j.lost + j.redrives = 0
     THEN concat_ws(E'\x1f', place, j.id, j.lease, j.line, "redrive".millis(j.created_at), coalesce(j.max_attempts::text, ''),
                    coalesce(j.service, ''), j.payload)
     ELSE "redrive".packed(place, j)

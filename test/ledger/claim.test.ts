@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { NewJob } from '../../src/domain/job.js'
 import { claim, heldBy } from '../../src/ledger/claim.js'
-import type { Database } from '../../src/ledger/database.js'
+import { type Database, sql } from '../../src/ledger/database.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
 import { settle } from '../../src/ledger/settle.js'
 import { beforeFirst, DATABASES } from '../support/databases.js'
@@ -59,6 +59,15 @@ describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open 
     const [among] = await claim(db, session, lanes, 10)
     expect([alone, among]).toEqual([expect.objectContaining(said), expect.objectContaining(said)])
     expect(await heldBy(db, session)).toEqual([alone, among])
+  })
+
+  it('a job that was claimed before is not plain, whatever else is said of it', async () => {
+    const session = await aSession(db)
+    await enqueue(db, [aJob({ queue: 'before' })], null)
+    await db.query(sql`UPDATE redrive.job SET first_claimed_at = now() - interval '1 hour' WHERE queue = 'before'`)
+    const claimed = await take(db, session, 10, 'before')
+    expect(claimed).toEqual(await heldBy(db, session))
+    expect(claimed[0]?.firstClaimedAt).toBeLessThan(claimed[0]?.claimedAt ?? 0)
   })
 
   it('says how far a job has come', async () => {
