@@ -174,6 +174,7 @@ export class Redrive {
     on('job.failed', ({ failure }) => this.#groups.failed(failure.fingerprint))
     this.#recovery = new Recovery(runtime, {
       intervalMs: configuration.recoveryIntervalMs,
+      leaseMs: configuration.leaseMs,
       retention: configuration.retention,
       worker: configuration.name,
     })

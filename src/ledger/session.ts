@@ -2,7 +2,7 @@
 // thousand (invariant 3). A session that has ended can never be renewed: whoever finds it lapsed ends it first.
 import type { JobId, SessionId } from '../domain/ids.js'
 import { type Database, sql } from './database.js'
-import { listOf } from './rows.js'
+import { listOf, millis } from './rows.js'
 
 export interface NewSession {
   readonly worker: string
@@ -61,16 +61,35 @@ export async function endSession(db: Database, id: SessionId): Promise<void> {
   await db.query(END, [id, db.now()])
 }
 
+const MOST_LAPSED = 100
+
 const LAPSE = sql`
-  UPDATE redrive.session SET ended_at = coalesce($1::timestamptz, now()), ended_by = 'lapsed'
-  WHERE id IN (SELECT id FROM redrive.session WHERE ended_at IS NULL AND expires_at < coalesce($1::timestamptz, now())
-               ORDER BY expires_at LIMIT 100 FOR UPDATE SKIP LOCKED)
-  RETURNING id, worker`
+  WITH clock AS MATERIALIZED (SELECT coalesce($1::timestamptz, now()) AS now),
+  lapsed AS (
+    UPDATE redrive.session SET ended_at = clock.now, ended_by = 'lapsed' FROM clock
+    WHERE id IN (SELECT id FROM redrive.session WHERE ended_at IS NULL AND expires_at < coalesce($1::timestamptz, now())
+                 ORDER BY expires_at LIMIT ${String(MOST_LAPSED)} FOR UPDATE SKIP LOCKED)
+    RETURNING id, worker
+  )
+  SELECT id, worker, NULL::double precision AS next_in FROM lapsed
+  UNION ALL
+  SELECT NULL, NULL, ${millis('s.expires_at')} - ${millis('clock.now')}
+  FROM clock CROSS JOIN LATERAL (
+    SELECT expires_at FROM redrive.session WHERE ended_at IS NULL AND expires_at >= clock.now ORDER BY expires_at LIMIT 1
+  ) s`
+
+export interface Lapses {
+  readonly lapsed: readonly { readonly id: SessionId; readonly worker: string }[]
+  /** In how long the next session would lapse; undefined where there is none. */
+  readonly nextInMs: number | undefined
+}
 
 /** Ends the sessions that were not renewed in time. Their jobs are then orphans. */
-export async function lapseSessions(db: Database): Promise<{ id: SessionId; worker: string }[]> {
-  const rows = await db.query<{ id: string | number; worker: string }>(LAPSE, [db.now()])
-  return rows.map(({ id, worker }) => ({ id: String(id) as SessionId, worker }))
+export async function lapseSessions(db: Database): Promise<Lapses> {
+  const rows = await db.query<{ id: string | number | null; worker: string; next_in: number | null }>(LAPSE, [db.now()])
+  const lapsed = rows.flatMap(({ id, worker }) => (id === null ? [] : [{ id: String(id) as SessionId, worker }]))
+  const nextInMs = lapsed.length === MOST_LAPSED ? 0 : rows.find(({ id }) => id === null)?.next_in
+  return { lapsed, nextInMs: nextInMs ?? undefined }
 }
 
 /** Another process that searches has this long before its search is repeated. */

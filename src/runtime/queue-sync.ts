@@ -1,8 +1,8 @@
 // Follows what the ledger says of queues and job names: policies changed at run time, and pauses. A claim never takes
 // from a paused queue; a worker also gives back what it claimed ahead and has not started.
 import type { Lane } from '../ledger/claim.js'
-import { newestPolicies, POLICY_SCOPES, type PolicyTarget } from '../ledger/policy.js'
-import { queueSettings } from '../ledger/queue.js'
+import { laneSettings } from '../ledger/lane-settings.js'
+import { newestPolicies, POLICY_SCOPES, type PolicyVersion } from '../ledger/policy.js'
 import { loop } from './loop.js'
 import type { Runtime } from './runtime.js'
 
@@ -30,10 +30,12 @@ export function queueSync(runtime: Runtime, { lanes, onPaused, onSettings, onErr
     ...jobs.map(target => ({ scope: 'job' as const, target })),
   ]
   const step = async () => {
-    await followPolicies(runtime, targets)
-    for (const { name, paused } of await queueSettings(runtime.db, queues)) {
-      if (paused) onPaused(name)
-      onSettings?.(name, paused)
+    const found = await laneSettings(runtime.db, targets)
+    takeOver(runtime, found)
+    for (const { scope, target, paused } of found) {
+      if (scope !== 'queue') continue
+      if (paused) onPaused(target)
+      onSettings?.(target, paused)
     }
     return EVERY_MS
   }
@@ -44,15 +46,19 @@ export function queueSync(runtime: Runtime, { lanes, onPaused, onSettings, onErr
   }
 }
 
-/** Takes over the policies of these queues and job names, or of all that have one. */
-export async function followPolicies(
-  { db, policies, announce }: Runtime,
-  targets?: readonly PolicyTarget[],
-): Promise<void> {
-  const found = await newestPolicies(db, targets)
-  for (const scope of targets ? [] : POLICY_SCOPES) {
-    policies.keepOnly(scope, new Set(found.filter(policy => policy.scope === scope).map(({ target }) => target)))
+/** Takes over the policies of all queues and job names that have one. */
+export async function followPolicies(runtime: Runtime): Promise<void> {
+  const found = await newestPolicies(runtime.db)
+  for (const scope of POLICY_SCOPES) {
+    const targets = found.filter(policy => policy.scope === scope).map(({ target }) => target)
+    runtime.policies.keepOnly(scope, new Set(targets))
   }
+  takeOver(runtime, found)
+}
+
+type Found = Pick<PolicyVersion, 'scope' | 'target' | 'policy'>
+
+function takeOver({ policies, announce }: Runtime, found: readonly Found[]): void {
   for (const { scope, target, policy } of found) {
     try {
       policies.set(scope, target, policy)

@@ -1,6 +1,6 @@
 // The recovery run: rescue jobs of dead workers, release retries that are due, bury the exhausted, run the triage rules,
 // remove what is past its retention. Every five minutes by whichever process gets there first, and on demand; each run is on record.
-// Between runs, lapsed sessions are looked for every second, so that a dead worker's jobs wait for its lease only.
+// Between runs, sessions are looked at when the next of them would lapse, so that a dead worker's jobs wait for its lease only.
 import { cancelAsked } from '../ledger/cancel.js'
 import { noticeMissed } from '../ledger/group-notice.js'
 import {
@@ -20,19 +20,28 @@ import { announceNews } from './group-watch.js'
 import { type Retention, tidy } from './janitor.js'
 import { type Loop, loop } from './loop.js'
 import { promoteAll } from './promoter.js'
-import { rescue, rescueLapsed } from './rescuer.js'
+import { rescue } from './rescuer.js'
 import type { Runtime } from './runtime.js'
 
 export interface RecoveryOptions {
   readonly intervalMs: number
+  /** Of this process's workers; those of others are most likely the same. */
+  readonly leaseMs: number
   readonly retention: Retention
   /** Who runs it, for the record. */
   readonly worker: string
 }
 
-const LAPSE_CHECK_MS = 1_000
-/** Every so many looks also finds jobs whose session was ended by a process that died before it could settle them. */
-const THOROUGH_EVERY = 10
+/** Sessions are looked at so often, whenever the next would lapse: one that was opened meanwhile is seen before it does. */
+const LONGEST_WAIT_MS = 5_000
+const LOOKS_PER_LEASE = 3
+const SHORTEST_WAIT_MS = 100
+/** Of many processes that look for the same lapsed session, one shall find it. */
+const SPREAD_MS = 200
+/** While the database is in trouble, and where leases are short. */
+const OFTEN_MS = 1_000
+/** So often jobs are also looked for whose session was ended by a process that died before it could settle them. */
+const THOROUGH_EVERY_MS = 10_000
 /** After trouble with the database, others get this long to renew before their sessions count as lapsed. */
 const SETTLE_DOWN_MS = 3_000
 
@@ -41,7 +50,7 @@ export class Recovery {
   readonly #options: RecoveryOptions
   readonly #schedule: Loop
   readonly #lapses: Loop
-  #looks = 0
+  #thoroughAt: number | undefined
 
   constructor(runtime: Runtime, options: RecoveryOptions) {
     this.#runtime = runtime
@@ -64,9 +73,9 @@ export class Recovery {
         onError(error)
       },
       step: async () => {
-        if (clock.monotonic() - healthySince >= SETTLE_DOWN_MS) await this.#rescueLapsed()
-        else await recoveryStatistics(runtime.db, 1)
-        return LAPSE_CHECK_MS
+        if (clock.monotonic() - healthySince >= SETTLE_DOWN_MS) return this.#rescueLapsed()
+        await recoveryStatistics(runtime.db, 1)
+        return OFTEN_MS
       },
     })
   }
@@ -85,15 +94,21 @@ export class Recovery {
     return this.#attempt('demand')
   }
 
-  async #rescueLapsed(): Promise<void> {
-    const { db, announce } = this.#runtime
-    this.#looks += 1
-    const thorough = this.#looks % THOROUGH_EVERY === 1
-    const { rescued, buried } = await (thorough ? rescue : rescueLapsed)(this.#runtime)
-    if (rescued === 0) return
-    announceNews(announce, await noticeMissed(db))
-    const run = await startRun(db, 'lapsed_session', this.#options.worker)
-    if (run) await finishRun(db, run.id, { ...NOTHING, rescued, buried }, null)
+  /** Returns how long to wait for the next look. */
+  async #rescueLapsed(): Promise<number> {
+    const { db, announce, clock, random } = this.#runtime
+    const now = clock.monotonic()
+    const thorough = this.#thoroughAt === undefined || now - this.#thoroughAt >= THOROUGH_EVERY_MS
+    if (thorough) this.#thoroughAt = now
+    const { rescued, buried, nextLapseInMs } = await rescue(this.#runtime, { thorough })
+    if (rescued > 0) {
+      announceNews(announce, await noticeMissed(db))
+      const run = await startRun(db, 'lapsed_session', this.#options.worker)
+      if (run) await finishRun(db, run.id, { ...NOTHING, rescued, buried }, null)
+    }
+    const longestMs = Math.min(LONGEST_WAIT_MS, Math.max(OFTEN_MS, this.#options.leaseMs / LOOKS_PER_LEASE))
+    const waitMs = (nextLapseInMs ?? longestMs) + random() * SPREAD_MS
+    return Math.min(longestMs, Math.max(SHORTEST_WAIT_MS, waitMs))
   }
 
   async #attempt(cause: RecoveryCause, ifNoneWithinMs?: number): Promise<RecoveryRun | undefined> {

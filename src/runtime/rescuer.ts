@@ -22,15 +22,20 @@ export interface Rescue {
   readonly buried: number
 }
 
-/** Ends lapsed sessions and settles their jobs. Between two thorough looks nothing is looked for unless one lapsed. */
-export async function rescueLapsed(runtime: Runtime): Promise<Rescue> {
-  const lapsed = await lapseSessions(runtime.db)
-  return lapsed.length > 0 ? rescue(runtime) : { rescued: 0, buried: 0 }
+/**
+ * Ends lapsed sessions and settles their jobs. `thorough`: also those of sessions that were ended by a process which died before it
+ * could settle them. `nextLapseInMs`: when another session would lapse; undefined where there is none.
+ */
+export async function rescue(
+  runtime: Runtime,
+  { thorough = true }: { readonly thorough?: boolean } = {},
+): Promise<Rescue & { readonly nextLapseInMs: number | undefined }> {
+  const { lapsed, nextInMs } = await lapseSessions(runtime.db)
+  const nothing = { rescued: 0, buried: 0 }
+  return { ...(thorough || lapsed.length > 0 ? await rescueEnded(runtime) : nothing), nextLapseInMs: nextInMs }
 }
 
-/** Ends lapsed sessions and settles the jobs of all that have ended. */
-export async function rescue(runtime: Runtime): Promise<Rescue> {
-  await lapseSessions(runtime.db)
+async function rescueEnded(runtime: Runtime): Promise<Rescue> {
   const ended = await sessionsToSearch(runtime.db)
   let rescued = 0
   let buried = 0

@@ -167,7 +167,7 @@ const die = index.map(which =>
       const session = pick(model.in('active'), which).claim?.session
       if (!session) throw new Error('A running job has a claim')
       await renewSession(world.db, session, -1)
-      expect((await lapseSessions(world.db)).map(({ id }) => id)).toEqual([session])
+      expect((await lapseSessions(world.db)).lapsed.map(({ id }) => id)).toEqual([session])
       model.gone.add(session)
       world.workers[world.workers.indexOf(session)] = await world.newSession()
     },

@@ -21,16 +21,16 @@ describe('pitfall 2: rescue by age alone', () => {
 
     clock.advance(LEASE_MS - 1)
     await renewSession(db, living, LEASE_MS)
-    expect(await rescue(runtime)).toEqual({ rescued: 0, buried: 0 })
+    expect(await rescue(runtime)).toMatchObject({ rescued: 0, buried: 0 })
     clock.advance(2)
-    expect(await rescue(runtime), 'the one that was not renewed').toEqual({ rescued: 1, buried: 0 })
+    expect(await rescue(runtime), 'the one that was not renewed').toMatchObject({ rescued: 1, buried: 0 })
     expect((await see(short.id)).state).toBe('waiting')
 
     for (let hour = 0; hour < 72; hour += 1) {
       clock.advance(LEASE_MS - 2)
       await renewSession(db, living, HOUR_MS + LEASE_MS)
       clock.advance(HOUR_MS)
-      if (hour % 24 === 23) expect(await rescue(runtime)).toEqual({ rescued: 0, buried: 0 })
+      if (hour % 24 === 23) expect(await rescue(runtime)).toMatchObject({ rescued: 0, buried: 0 })
     }
     expect(await see(long.id)).toMatchObject({ state: 'active', attempt: 1, lost: 0 })
   })

@@ -32,7 +32,12 @@ describe('pitfall 19: maintenance queries too big for an ill database', () => {
     })
     const { runtime, clock } = await openRuntime('memory', ({ db }) => ({ db: recorded(db) }))
     clock.now = '2030-01-01T00:00:00Z'
-    const recovery = new Recovery(runtime, { intervalMs: 1_000, retention: DEFAULT_RETENTION, worker: 'w' })
+    const recovery = new Recovery(runtime, {
+      intervalMs: 1_000,
+      leaseMs: 15_000,
+      retention: DEFAULT_RETENTION,
+      worker: 'w',
+    })
     expect(await recovery.run()).toMatchObject({ status: 'succeeded' })
     const unbounded = [...statements].filter(
       text => !/\bLIMIT\b/.test(text) && !BOUNDED_OTHERWISE.some(([known]) => known.test(text)),
@@ -60,7 +65,12 @@ describe('pitfall 19: maintenance queries too big for an ill database', () => {
              SELECT gen_random_uuid(), 1, t, t, t, t, 1, 0, 0, 5, 'recovered', 'failed', 'transient', 'mail', 'send', '{}', 'r', 'm', 'f'
              FROM (SELECT timestamptz '2029-01-01' AS t) clock, generate_series(1, 2500)`,
     })
-    const recovery = new Recovery(runtime, { intervalMs: 1_000, retention: DEFAULT_RETENTION, worker: 'w' })
+    const recovery = new Recovery(runtime, {
+      intervalMs: 1_000,
+      leaseMs: 15_000,
+      retention: DEFAULT_RETENTION,
+      worker: 'w',
+    })
     expect(await recovery.run()).toMatchObject({ expired: 2_500 })
     expect(batches).toEqual([1_000, 1_000, 500])
   })

@@ -1,5 +1,5 @@
 // The recovery run: each of its parts, the record it leaves, and one at a time over all processes.
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { cancelJob } from '../../src/ledger/cancel.js'
 import { claim } from '../../src/ledger/claim.js'
 import type { Database, Statement } from '../../src/ledger/database.js'
@@ -16,9 +16,11 @@ import { DEFAULT_RETENTION } from '../../src/runtime/janitor.js'
 import { Policies } from '../../src/runtime/policies.js'
 import { Recovery } from '../../src/runtime/recovery.js'
 import type { Runtime } from '../../src/runtime/runtime.js'
+import { manualClock } from '../../src/testing/manual-clock.js'
 import { gate } from '../support/gate.js'
 import { openRuntime } from '../support/runtime.js'
 import { aFailure, buried, completed, retried } from '../support/story.js'
+import { until } from '../support/until.js'
 
 const DAY_MS = 86_400_000
 const START = '2030-01-01T12:00:00Z'
@@ -32,7 +34,12 @@ async function story(change?: (runtime: Runtime) => Partial<Runtime>) {
   const { clock, db, runtime } = moving
   clock.now = START
   await ensureHistoryDays(db, 3)
-  const recovery = new Recovery(runtime, { intervalMs: 300_000, retention: DEFAULT_RETENTION, worker: 'process 1' })
+  const recovery = new Recovery(runtime, {
+    intervalMs: 300_000,
+    leaseMs: 15_000,
+    retention: DEFAULT_RETENTION,
+    worker: 'process 1',
+  })
   const session = () =>
     openSession(db, {
       worker: 'w1',
@@ -232,11 +239,52 @@ describe('the record of runs', () => {
     const { recovery, runtime } = await story(({ db }) => ({ db: slow(db) }))
     const first = recovery.run()
     await inside.passed
-    const other = new Recovery(runtime, { intervalMs: 1_000, retention: DEFAULT_RETENTION, worker: 'process 2' })
+    const other = new Recovery(runtime, {
+      intervalMs: 1_000,
+      leaseMs: 15_000,
+      retention: DEFAULT_RETENTION,
+      worker: 'process 2',
+    })
     expect(await Promise.all([recovery.run(), other.run()])).toEqual([undefined, undefined])
     goOn.open()
     expect(await first).toMatchObject({ status: 'succeeded' })
     expect(await other.run()).toMatchObject({ status: 'succeeded', worker: 'process 2' })
+  })
+
+  it('looks at sessions when the next would lapse, and seldom before', async () => {
+    const hands = manualClock(Date.parse(START))
+    const looks: number[] = []
+    const counting = (db: Database): Database => ({
+      ...db,
+      query: (statement: Statement, params) => {
+        if (statement.text.includes("ended_by = 'lapsed'")) looks.push(hands.monotonic())
+        return db.query(statement, params)
+      },
+    })
+    const { recovery, take, enqueue, clock, next } = await story(({ db }) => ({
+      clock: hands,
+      random: () => 0,
+      db: counting(db),
+    }))
+    await enqueue(mail)
+    await take()
+    let rescuedAt: number | undefined
+    void next('job.rescued').then(() => {
+      rescuedAt = hands.monotonic()
+    })
+    onTestFinished(() => recovery.stop())
+    recovery.start()
+    // Both of its loops wait.
+    const atRest = () => until('it has looked', () => hands.pending === 2 || undefined)
+    await atRest()
+    while (rescuedAt === undefined && hands.monotonic() < 20_000) {
+      clock.advance(100)
+      await hands.advance(100)
+      await atRest()
+    }
+    expect(rescuedAt).toBeGreaterThanOrEqual(15_000)
+    expect(rescuedAt).toBeLessThanOrEqual(15_300)
+    expect(looks.filter(at => at > 3_000 && at < 15_000)).toEqual([8_000, 13_000])
   })
 
   it('gives up a run whose process has died, after a minute of silence', async () => {
