@@ -41,13 +41,16 @@ const CAUSES = `
   ), cause AS MATERIALIZED (
     SELECT * FROM slice JOIN own USING (fingerprint) JOIN head USING (head)
   )`
-/** How many slices were looked at. */
-const LOOKED_AT = '(SELECT sum(slices) FROM slice) AS looked_at'
+// All of the range was looked at, and every cause in it is told: one that has failed since the groups were made, or whose group
+// another connection is making just now, has none, and so neither a kind nor a service.
+const EXACT = `
+    (SELECT coalesce(sum(slices), 0) < $3::integer AND count(DISTINCT fingerprint) = (SELECT count(*) FROM own) FROM slice) AS exact`
 
 const BY_ALL = sql`
   WITH ${CAUSES}
-  SELECT kind, service, queue, sum(failures) AS failures, sum(deaths) AS deaths, ${LOOKED_AT}
-  FROM cause GROUP BY kind, service, queue`
+  SELECT ${EXACT}, told.* FROM (SELECT) one LEFT JOIN (
+    SELECT kind, service, queue, sum(failures) AS failures, sum(deaths) AS deaths FROM cause GROUP BY kind, service, queue
+  ) told ON true`
 
 export interface FailureCount {
   readonly kind: Kind
@@ -57,18 +60,27 @@ export interface FailureCount {
   readonly deaths: number
 }
 
-/** `exact`: all of the range was looked at. */
+/** What a statement tells besides its rows; where there is nothing to tell, it is on a row of nulls. */
+interface Told {
+  exact: boolean
+}
+
+const isExact = ([first]: readonly Told[]): boolean => first?.exact === true
+
+/** `exact`: all of the range was counted. */
 export async function failureCounts(
   db: Queryable,
   { since, until }: TimeRange,
 ): Promise<{ readonly counts: readonly FailureCount[]; readonly exact: boolean }> {
-  type Row = Pick<FailureCount, 'kind' | 'service' | 'queue'> & Record<'failures' | 'deaths' | 'looked_at', unknown>
+  type Row = Told & Pick<FailureCount, 'kind' | 'service' | 'queue'> & Record<'failures' | 'deaths', unknown>
   const rows = await db.query<Row>(BY_ALL, [since.toISOString(), until.toISOString(), MOST_SLICES])
   return {
-    counts: rows.map(({ kind, service, queue, failures, deaths }) => {
-      return { kind, service, queue, failures: toNumber(failures), deaths: toNumber(deaths) }
-    }),
-    exact: toNumber(rows[0]?.looked_at) < MOST_SLICES,
+    counts: rows
+      .filter(row => row.kind !== null)
+      .map(({ kind, service, queue, failures, deaths }) => {
+        return { kind, service, queue, failures: toNumber(failures), deaths: toNumber(deaths) }
+      }),
+    exact: isExact(rows),
   }
 }
 
@@ -89,7 +101,7 @@ const REASONS = sql`
       AND ($6::text IS NULL OR service = $6)
     GROUP BY head, title, kind, service, status ORDER BY sum(failures) DESC, head LIMIT $7::integer
   )
-  SELECT ${LOOKED_AT}, told.* FROM (SELECT) one LEFT JOIN (
+  SELECT ${EXACT}, told.* FROM (SELECT) one LEFT JOIN (
   SELECT r.head, r.title, r.kind, r.service, r.status, r.failures, r.deaths, ${millis('r.last_at')} AS last_at, r.queues,
     r.all_failures, last.sample_job, sample.error_type, left(sample.message, 1000) AS message,
     ${millis('sample.finished_at')} AS sample_at
@@ -126,8 +138,7 @@ export interface FailureReason {
   }
 }
 
-interface Row {
-  /** Null: there is nothing to tell but how much was looked at. */
+interface Row extends Told {
   head: string
   title: string
   kind: Kind
@@ -142,7 +153,6 @@ interface Row {
   error_type: string | null
   message: string | null
   sample_at: number | null
-  looked_at: unknown
 }
 
 /** The most frequent first. */
@@ -174,7 +184,7 @@ export async function failureReasons(
         ...optional('at', row.sample_at === null ? null : toDate(row.sample_at)),
       },
     })),
-    exact: toNumber(rows[0]?.looked_at) < MOST_SLICES,
+    exact: isExact(rows),
   }
 }
 

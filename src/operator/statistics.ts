@@ -35,7 +35,10 @@ export interface Statistics {
   readonly until: Date
   readonly failures: number
   readonly deaths: number
-  /** False: there was more to count than is looked at; what failed last was counted. */
+  /**
+   * False: there is more than was counted. Either more than is looked at, and then what failed last was counted; or causes
+   * that failed for the first time this very moment.
+   */
   readonly exact: boolean
   /** The most frequent first. */
   readonly byKind: readonly (FailureShare & { readonly kind: Kind })[]

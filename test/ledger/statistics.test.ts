@@ -152,6 +152,22 @@ describe.each(EMBEDDED_AND_SERVER)('on $name', ({ open }) => {
     for (const filter of none) expect(await failureReasons(filter)).toMatchObject({ items: [], exact: true })
   })
 
+  // As it is for a moment: counted, and its group is being made by another connection.
+  it.each([1, SLICES])('what has no group yet is not told, and that is said (%i slices)', async slices => {
+    const { db, clock, statistics, failureReasons } = await story()
+    await db.query(FILL_SLICES, [START, slices])
+    expect(await statistics()).toMatchObject({ failures: 0, byKind: [], byQueue: [], exact: false })
+    expect(await failureReasons()).toMatchObject({ items: [], exact: false })
+    await end(db, 'news', { retry: 1 }, refused)
+    clock.advance(60_000)
+    expect(await statistics()).toMatchObject({ failures: 1, byQueue: [{ queue: 'news' }], exact: false })
+    expect(await failureReasons()).toMatchObject({ items: [{ group: 'v1:refused' }], exact: false })
+    await db.query(FILL_GROUP, [START])
+    const exact = slices < SLICES
+    expect(await statistics()).toMatchObject({ failures: exact ? 2 : SLICES, exact })
+    expect(await failureReasons()).toMatchObject({ items: [{}, {}], exact })
+  })
+
   it.each<[string, object, RegExp]>([
     ['a time that is none', { since: new Date('x') }, /^since is Invalid Date/],
     ['a range that ends before it begins', { since: new Date(START), until: new Date(0) }, /^since is "2030/],
