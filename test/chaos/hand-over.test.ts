@@ -3,6 +3,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { seededRandom } from '../../src/testing/index.js'
+import { betweenBy } from '../support/between.js'
 import { administer, freshDatabase } from '../support/databases.js'
 import { until } from '../support/until.js'
 import { complaints } from './support/accounting.js'
@@ -21,8 +22,7 @@ const CUT_LISTENERS = `
 const HANDED = 'SELECT count(*)::integer AS count FROM redrive.finished_job WHERE claimed_at = created_at'
 
 test(`workers that stand by are killed, leave and go deaf (REDRIVE_CHAOS_SEED=${seed})`, async () => {
-  const random = seededRandom(seed)
-  const between = (least: number, most: number) => least + Math.floor(random() * (most - least + 1))
+  const between = betweenBy(seededRandom(seed))
   const { url = '' } = await freshDatabase('server')
   const producer = await Producer.open(url)
   const fleet = new Fleet({ database: url, concurrency: 6, leaseMs: 2_000, pollMs: 200 })

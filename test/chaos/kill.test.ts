@@ -2,6 +2,7 @@
 // killed worker had not finished runs again.
 import { expect, test } from 'vitest'
 import { seededRandom } from '../../src/testing/index.js'
+import { betweenBy } from '../support/between.js'
 import { freshDatabase } from '../support/databases.js'
 import { until } from '../support/until.js'
 import { complaints, repeated } from './support/accounting.js'
@@ -15,8 +16,7 @@ const KILLS = 8
 const seed = Number(process.env.REDRIVE_CHAOS_SEED ?? Math.floor(Math.random() * 2 ** 32))
 
 test(`workers killed at random under load (REDRIVE_CHAOS_SEED=${seed})`, async () => {
-  const random = seededRandom(seed)
-  const between = (least: number, most: number) => least + Math.floor(random() * (most - least + 1))
+  const between = betweenBy(seededRandom(seed))
   const { url = '' } = await freshDatabase('server')
   const producer = await Producer.open(url)
   const fleet = new Fleet({ database: url, concurrency: 6, leaseMs: 2_000, pollMs: 200 })
