@@ -3,6 +3,7 @@
 import type { SessionId } from '../domain/ids.js'
 import { type Database, type Queryable, sql } from './database.js'
 import { settlingShard } from './settle/tally.js'
+import { TRANSACTION_ID } from './transaction-fate.js'
 
 /** A lane of its own beside those that settle and park. */
 const COUNTING_LANE = 14
@@ -11,17 +12,22 @@ const COMPLETED = sql`
   INSERT INTO redrive.tally (queue, day, shard, completed)
   SELECT queue, (coalesce($2::timestamptz, now()) AT TIME ZONE 'UTC')::date, $3::bigint, completed
   FROM json_to_recordset($1::json) AS t(queue text, completed bigint) ORDER BY queue
-  ON CONFLICT (queue, day, shard) DO UPDATE SET completed = tally.completed + excluded.completed`
+  ON CONFLICT (queue, day, shard) DO UPDATE SET completed = tally.completed + excluded.completed
+  RETURNING ${TRANSACTION_ID} AS transaction_id`
 
+/** `onWritten`: told, before the commit is asked for, by what to find out whether it came to pass (transaction-fate.ts). */
 export async function addCompleted(
-  db: Queryable,
+  db: Database,
   session: SessionId,
   completed: ReadonlyMap<string, number>,
+  onWritten: (transactionId: string) => void,
 ): Promise<void> {
   const rows = [...completed].map(([queue, count]) => ({ queue, completed: count }))
-  if (rows.length > 0) {
-    await db.query(COMPLETED, [JSON.stringify(rows), db.now(), settlingShard(session, COUNTING_LANE)])
-  }
+  const params = [JSON.stringify(rows), db.now(), settlingShard(session, COUNTING_LANE)]
+  await db.transaction(async tx => {
+    const [written] = await tx.query<{ transaction_id: string }>(COMPLETED, params)
+    if (written) onWritten(written.transaction_id)
+  })
 }
 
 export interface CarriedCount {

@@ -1,10 +1,11 @@
 // Counts what the ledger does not see of broker queues, and tells it about once a second: successes, which leave no row,
 // and what waits in the broker and in the hands of this worker.
 import type { SessionId } from '../domain/ids.js'
-import { addCompleted, type CarriedCount, countCarried, forgetCarried } from '../ledger/carried-count.js'
+import { type CarriedCount, countCarried, forgetCarried } from '../ledger/carried-count.js'
 import type { Broker } from '../transport/broker.js'
 import { type Loop, loop } from './loop.js'
 import type { Runtime } from './runtime.js'
+import { SuccessCount } from './success-count.js'
 
 export interface CarriedCountsOptions {
   readonly brokers: ReadonlyMap<string, Broker>
@@ -20,14 +21,15 @@ const RENEW_EVERY = 10
 export class CarriedCounts {
   readonly #runtime: Runtime
   readonly #options: CarriedCountsOptions
+  readonly #successes: SuccessCount
   readonly #loop: Loop
-  #completed = new Map<string, number>()
   #told = ''
   #steps = 0
 
   constructor(runtime: Runtime, options: CarriedCountsOptions) {
     this.#runtime = runtime
     this.#options = options
+    this.#successes = new SuccessCount(runtime.db)
     this.#loop = loop({ ...runtime, step: () => this.#step(), onError: options.onError })
   }
 
@@ -36,7 +38,7 @@ export class CarriedCounts {
   }
 
   completed(queue: string): void {
-    this.#completed.set(queue, (this.#completed.get(queue) ?? 0) + 1)
+    this.#successes.add(queue)
   }
 
   /** Tells the last of it. */
@@ -44,32 +46,20 @@ export class CarriedCounts {
     await this.#loop.stop()
     const session = this.#options.session()
     if (session === undefined) return
-    await this.#flush(session)
+    await this.#successes.tell(session)
     await forgetCarried(this.#runtime.db, session)
   }
 
   async #step(): Promise<number> {
     const session = this.#options.session()
     if (session === undefined) return EVERY_MS
-    await this.#flush(session)
+    await this.#successes.tell(session)
     const counts = await this.#counts(session)
     const told = JSON.stringify(counts)
     this.#steps += 1
     if (told !== this.#told || this.#steps % RENEW_EVERY === 0) await countCarried(this.#runtime.db, counts)
     this.#told = told
     return EVERY_MS
-  }
-
-  async #flush(session: SessionId): Promise<void> {
-    const completed = this.#completed
-    if (completed.size === 0) return
-    this.#completed = new Map()
-    try {
-      await addCompleted(this.#runtime.db, session, completed)
-    } catch (error) {
-      for (const [queue, count] of completed) this.#completed.set(queue, (this.#completed.get(queue) ?? 0) + count)
-      throw error
-    }
   }
 
   async #counts(session: SessionId): Promise<CarriedCount[]> {

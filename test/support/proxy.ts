@@ -12,8 +12,8 @@ export interface Proxy {
   cut(): void
   /** From now on new connections are refused at once, or get through again. */
   refuse(refused: boolean): void
-  /** The next so many answers of the server are lost, and each one's connection with it. */
-  swallowAnswers(answers: number): void
+  /** The next so many answers of the server are lost, and each one's connection with it; those before get through. */
+  swallowAnswers(answers: number, before?: number): void
   /** How many answers were lost. */
   readonly swallowed: number
   close(): Promise<void>
@@ -25,6 +25,7 @@ export async function openProxy(serverUrl: string): Promise<Proxy> {
   let frozen = false
   let refusing = false
   let toSwallow = 0
+  let toPass = 0
   let swallowed = 0
   const keep = (socket: Socket) => {
     sockets.add(socket)
@@ -43,6 +44,8 @@ export async function openProxy(serverUrl: string): Promise<Proxy> {
     pass(client, upstream)
     upstream.prependListener('data', () => {
       if (toSwallow === 0 || client.destroyed) return
+      toPass -= 1
+      if (toPass >= 0) return
       toSwallow -= 1
       swallowed += 1
       client.destroy()
@@ -67,8 +70,9 @@ export async function openProxy(serverUrl: string): Promise<Proxy> {
     refuse(refused) {
       refusing = refused
     },
-    swallowAnswers(answers) {
+    swallowAnswers(answers, before = 0) {
       toSwallow = answers
+      toPass = before
     },
     get swallowed() {
       return swallowed
