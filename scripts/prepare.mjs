@@ -15,12 +15,13 @@ export function checkNode() {
   process.exit(1)
 }
 
-/**
- * Installs the locked dependencies when there are none, or when the lockfile changed since they were installed.
- * @returns {Promise<boolean>} whether they are there now.
- */
+/** @returns {boolean} whether the locked dependencies are there, and the lockfile did not change since they were installed. */
+export const dependenciesAreThere = () =>
+  modifiedMs('node_modules/.package-lock.json') >= modifiedMs('package-lock.json')
+
+/** @returns {Promise<boolean>} whether the locked dependencies are there, installed now if they were not. */
 export async function installDependencies() {
-  if (modifiedMs('node_modules/.package-lock.json') >= modifiedMs('package-lock.json')) return true
+  if (dependenciesAreThere()) return true
   console.log('Installing dependencies (npm ci)…')
   // NODE_ENV=production would leave out the compiler, which the build needs.
   const args = ['ci', '--include=dev', '--loglevel=error']

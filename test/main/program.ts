@@ -1,4 +1,4 @@
-// `npm start`'s program, or the `redrive` command, as a child process: what it prints, signals to it, how it ends.
+// `npm start`, its program, or the `redrive` command, as a child process: what it prints, signals to it, how it ends.
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
@@ -16,32 +16,45 @@ export interface Program {
   /** Resolves with the first match on stdout or stderr, from its start; rejects when the program ends without one. */
   prints(pattern: RegExp, stream?: 'out' | 'err'): Promise<RegExpMatchArray>
   signal(name: NodeJS.Signals): void
+  /** It still runs, or anything of its group does. */
+  isLeft(): boolean
   /** Reads no more of stdout, as `| head` does. */
   closeOutput(): void
   readonly ended: Promise<Ended>
 }
 
-const children = new Set<ReturnType<typeof spawn>>()
+const running = new Set<Program>()
 
 /** Ends what a failed test left running. */
 export function endAll(): void {
-  for (const child of children) child.kill('SIGKILL')
+  for (const program of running) program.signal('SIGKILL')
 }
 
-/** Only the given variables and what Node needs reach it: a database of the machine must not. */
+type Variables = Readonly<Record<string, string>>
+
 export function startProgram(
   args: readonly string[],
-  env: Readonly<Record<string, string>>,
+  env: Variables,
   entry: 'main.ts' | 'cli/main.ts' = 'main.ts',
 ): Program {
+  return startCommand(process.execPath, ['--import', 'tsx', `src/${entry}`, ...args], env)
+}
+
+/**
+ * Only the given variables and what Node needs reach it: a database of the machine must not. `inGroup`: with all that it starts, it
+ * is a group of its own, as under a terminal, where a Ctrl-C reaches each of them.
+ */
+export function startCommand(command: string, args: readonly string[], env: Variables, inGroup = false): Program {
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, ['--import', 'tsx', `src/${entry}`, ...args], {
+  const child = spawn(command, args, {
     cwd: ROOT,
     // A busy machine is worth a warning to the program, and nothing to a test.
     env: { PATH, HOME, PORT: '0', LOG_LEVEL: 'error', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: inGroup,
   })
-  children.add(child)
+  const kill = (signal: NodeJS.Signals | 0) =>
+    inGroup && child.pid !== undefined ? killGroup(child.pid, signal) : child.kill(signal)
   const text = { out: '', err: '' }
   const looking = new Set<() => void>()
   const heard = (stream: 'out' | 'err') => (chunk: Buffer) => {
@@ -52,17 +65,18 @@ export function startProgram(
   child.stderr.on('data', heard('err'))
   const ended = new Promise<Ended>(resolve => {
     child.on('close', code => {
-      children.delete(child)
+      running.delete(program)
       resolve({ code, ...text })
     })
   })
 
-  return {
+  const program: Program = {
     get out() {
       return text.out
     },
     ended,
-    signal: name => void child.kill(name),
+    signal: name => void kill(name),
+    isLeft: () => kill(0),
     closeOutput: () => child.stdout.destroy(),
     prints(pattern, stream = 'out') {
       return new Promise((resolve, reject) => {
@@ -84,5 +98,16 @@ export function startProgram(
         void ended.then(() => looking.has(look) && fail('the program ended'))
       })
     },
+  }
+  running.add(program)
+  return program
+}
+
+/** Whether there was anyone to signal. */
+function killGroup(group: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-group, signal)
+  } catch {
+    return false
   }
 }
