@@ -144,11 +144,15 @@ const PROGRESS = {
 } as const
 
 /** What is settled in the place of an end that the ledger could not store. */
-export const unstorable = (error: unknown): Failure => ({
-  kind: 'system',
-  because: 'the ledger could not store how the attempt ended',
-  type: 'Unstorable',
-  message: `The end of the attempt could not be stored: ${(error as Error).message}`,
-  causes: [],
-  fingerprint: 'v1:unstorable',
-})
+export const unstorable = (settlement: Settlement, error: unknown): Settlement => {
+  const failure: Failure = {
+    kind: 'system',
+    because: 'the ledger could not store how the attempt ended',
+    type: 'Unstorable',
+    message: `The end of the attempt could not be stored: ${(error as Error).message}`,
+    causes: [],
+    fingerprint: 'v1:unstorable',
+  }
+  const outcome = { type: 'failed', failure, final: true } as const
+  return { ...settlement, outcome, decision: { type: 'bury', reason: failure.message } }
+}
