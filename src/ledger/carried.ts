@@ -27,9 +27,10 @@ export interface Adoption {
 
 const ADOPT = sql`
   INSERT INTO redrive.job (id, in_line, state, queue, name, service, max_attempts, priority, payload, run_at, created_at,
-    first_claimed_at, claimed_at, lease, session_id, attempt, started, tenant, user_id, project, trace)
+    first_claimed_at, claimed_at, lease, session_id, attempt, started, tenant, user_id, project, trace, line)
   SELECT i.id, true, 'active', i.queue, i.name, i.service, i.max_attempts, i.priority, i.payload, i.created, i.created,
-    i.claimed, i.claimed, nextval('redrive.lease_seq'), $4::bigint, 1, true, i.tenant, i.user_id, i.project, i.trace
+    i.claimed, i.claimed, nextval('redrive.lease_seq'), $4::bigint, 1, true, i.tenant, i.user_id, i.project, i.trace,
+    redrive.next_line(i.priority)
   FROM (
     SELECT t.*, clock.now - t.held_ms * interval '1 millisecond' AS claimed,
       least(coalesce(to_timestamp(t.created_ms / 1000), clock.now), clock.now - t.held_ms * interval '1 millisecond') AS created

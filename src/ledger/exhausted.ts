@@ -14,7 +14,7 @@ import { addToTally, SHARED_SHARD } from './settle/tally.js'
 // In the order of becoming due, from where the look before ended. What failed is read without its text: few are buried.
 const LOOK = sql`
   SELECT j.id, j.queue, j.name, j.priority, j.attempt, j.snoozes, j.holds, j.interruptions, j.lost, j.redrives,
-    j.max_attempts, j.service, j.tenant, j.user_id, j.project, j.seq, j.run_at::text AS run_at,
+    j.max_attempts, j.service, j.tenant, j.user_id, j.project, j.line, j.run_at::text AS run_at,
     ${millis('j.created_at')} AS created_at, ${millis('j.first_claimed_at')} AS first_claimed_at,
     j.state = 'retrying' AND (j.queue IN (SELECT json_array_elements_text($2::json))
       OR j.name IN (SELECT json_array_elements_text($3::json))) AS suspect, a.kind, a.because, a.retry_after_ms
@@ -23,8 +23,8 @@ const LOOK = sql`
     SELECT a.kind, a.because, a.retry_after_ms FROM redrive.attempt a WHERE a.job_id = j.id AND a.kind IS NOT NULL
     ORDER BY a.lease DESC LIMIT 1
   ) a ON j.state = 'retrying'
-  WHERE NOT j.in_line AND (j.run_at, j.seq) > ($4::timestamptz, $5::bigint)
-  ORDER BY j.run_at, j.seq LIMIT $1::integer`
+  WHERE NOT j.in_line AND (j.run_at, j.line) > ($4::timestamptz, $5::bigint)
+  ORDER BY j.run_at, j.line LIMIT $1::integer`
 
 interface Row {
   id: JobId
@@ -42,7 +42,7 @@ interface Row {
   tenant: string | null
   user_id: string | null
   project: string | null
-  seq: string | number
+  line: string | number
   run_at: string
   created_at: number
   first_claimed_at: number
@@ -66,10 +66,10 @@ export interface Look {
 
 export interface LookFrom {
   readonly runAt: string
-  readonly seq: string
+  readonly line: string
 }
 
-const FROM_THE_START: LookFrom = { runAt: '-infinity', seq: '0' }
+const FROM_THE_START: LookFrom = { runAt: '-infinity', line: '0' }
 
 /** Of the next `limit` jobs that wait for a time: those that wait for a retry, of these queues or job names. */
 export async function lookForExhausted(
@@ -78,12 +78,12 @@ export async function lookForExhausted(
   limit: number,
   from: LookFrom = FROM_THE_START,
 ): Promise<Look> {
-  const params = [limit, JSON.stringify(of.queues), JSON.stringify(of.jobs), from.runAt, from.seq]
+  const params = [limit, JSON.stringify(of.queues), JSON.stringify(of.jobs), from.runAt, from.line]
   const rows = await db.query<Row>(LOOK, params)
   const last = rows.at(-1)
   return {
     suspects: rows.filter(row => row.suspect && row.kind !== null).map(toSuspect),
-    next: last && rows.length === limit ? { runAt: last.run_at, seq: String(last.seq) } : undefined,
+    next: last && rows.length === limit ? { runAt: last.run_at, line: String(last.line) } : undefined,
   }
 }
 

@@ -65,7 +65,7 @@ const READ = sql`
     SELECT * FROM (SELECT * FROM redrive.recovery_run ORDER BY id DESC LIMIT 1000) recent
     WHERE cause <> 'lapsed_session' ORDER BY id DESC LIMIT 1
   ), due AS MATERIALIZED (
-    SELECT run_at, state FROM redrive.job WHERE NOT in_line ORDER BY run_at, seq LIMIT 1000
+    SELECT run_at, state FROM redrive.job WHERE NOT in_line ORDER BY run_at, line LIMIT 1000
   )
   SELECT ${millis('now')} AS now,
     (SELECT coalesce(json_agg(json_build_object('queue', lane.queue, 'name', lane.name,

@@ -11,12 +11,13 @@ const PROMOTE = sql`
   due AS MATERIALIZED (
     SELECT ctid AS place FROM redrive.job
     WHERE NOT in_line AND run_at <= coalesce($2::timestamptz, now())
-    ORDER BY run_at, seq LIMIT (SELECT $1::integer) FOR UPDATE SKIP LOCKED
+    ORDER BY run_at, line LIMIT (SELECT $1::integer) FOR UPDATE SKIP LOCKED
   ), numbered AS MATERIALIZED (
-    SELECT place, nextval('redrive.job_seq') AS seq FROM unnest(ARRAY(SELECT place FROM due)) AS place
+    SELECT place, nextval('redrive.job_seq') AS number FROM unnest(ARRAY(SELECT place FROM due)) AS place
   ), promoted AS (
     UPDATE redrive.job j
-    SET state = 'waiting', in_line = true, seq = CASE WHEN j.held_by IS NULL THEN numbered.seq ELSE j.seq END, held_by = NULL
+    SET state = 'waiting', in_line = true, held_by = NULL,
+        line = CASE WHEN j.held_by IS NULL THEN redrive.line_of(j.priority, numbered.number) ELSE j.line END
     FROM numbered
     WHERE j.ctid = numbered.place AND j.state IN ('scheduled', 'retrying', 'held')
     RETURNING j.queue

@@ -14,9 +14,9 @@ const OPEN = `status IN ('pending', 'permanently_failed') AND redrives = recover
 const MARK = `status = 'redriving', recovery_attempts = recovery_attempts + 1, redriven_at = coalesce($2::timestamptz, now()),
         updated_at = coalesce($2::timestamptz, now()), resolved_at = NULL, resolution = NULL`
 const REVIVE = `
-    INSERT INTO redrive.job (id, seq, state, queue, name, priority, payload, run_at, created_at, max_attempts, redrives,
+    INSERT INTO redrive.job (id, line, state, queue, name, priority, payload, run_at, created_at, max_attempts, redrives,
                              unique_key, service, tenant, user_id, project)
-    SELECT id, place, 'waiting', queue, name, job_priority, payload, coalesce($2::timestamptz, now()), job_created_at,
+    SELECT id, redrive.line_of(job_priority, place), 'waiting', queue, name, job_priority, payload, coalesce($2::timestamptz, now()), job_created_at,
            max_attempts, redrives + 1, unique_key, service, tenant, user_id, project
     FROM asked`
 

@@ -84,7 +84,7 @@ CREATE INDEX session_to_clear ON redrive.session USING btree (ended_at) WHERE ((
 
 CREATE TABLE redrive.job (
   id                  uuid                     NOT NULL,
-  seq                 bigint                   NOT NULL DEFAULT nextval('redrive.job_seq'::regclass),
+  seq                 bigint,
   run_at              timestamp with time zone NOT NULL,
   created_at          timestamp with time zone NOT NULL,
   first_claimed_at    timestamp with time zone,
@@ -115,7 +115,7 @@ CREATE TABLE redrive.job (
   cancel_reason       text,
   held_by             text COLLATE "C",
   fingerprint         text COLLATE "C",
-  line                bigint                   NOT NULL GENERATED ALWAYS AS (((((10 - priority))::bigint << 56) | seq)) STORED,
+  line                bigint                   NOT NULL DEFAULT redrive.next_line((5)::smallint),
   trace               text,
   CONSTRAINT job_pkey PRIMARY KEY (id),
   CONSTRAINT job_in_line CHECK (
@@ -126,11 +126,11 @@ END) NOT VALID,
   CONSTRAINT job_is_live CHECK (((state <= 'held'::redrive.job_state) AND (priority >= 0) AND (priority <= 10) AND (LEAST(attempt, snoozes, holds, interruptions, (lost)::integer) >= 0))) NOT VALID
 ) WITH (fillfactor=45, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX job_claimable ON redrive.job USING btree (queue, name, line) WHERE in_line;
-CREATE INDEX job_due ON redrive.job USING btree (run_at, seq) WHERE (NOT in_line);
 CREATE INDEX job_by_fingerprint ON redrive.job USING btree (fingerprint) WHERE ((NOT in_line) AND (fingerprint IS NOT NULL));
 CREATE INDEX job_cancel_requested ON redrive.job USING btree (cancel_requested_at) WHERE (cancel_requested_at IS NOT NULL);
 CREATE UNIQUE INDEX job_unique_key ON redrive.job USING btree (queue, unique_key) WHERE (unique_key IS NOT NULL);
 CREATE INDEX job_held_by ON redrive.job USING btree (held_by, in_line, line) WHERE (held_by IS NOT NULL);
+CREATE INDEX job_due ON redrive.job USING btree (run_at, line) WHERE (NOT in_line);
 
 CREATE TABLE redrive.finished_job (
   id               uuid                     NOT NULL,
@@ -738,10 +738,9 @@ DECLARE
   is_due   boolean := true;
 BEGIN
   IF options IS NULL THEN
-    INSERT INTO "redrive".job (id, state, queue, name, service, max_attempts, priority, payload, run_at,
-                             created_at)
-    SELECT t.id, 'waiting', of_queue, of_name, of_service, of_max_attempts,
-           of_priority, t.payload, moment, moment
+    INSERT INTO "redrive".job (id, state, queue, name, service, max_attempts, priority, payload, run_at, created_at, line)
+    SELECT t.id, 'waiting', of_queue, of_name, of_service, of_max_attempts, of_priority, t.payload, moment, moment,
+           "redrive".next_line(of_priority)
     FROM ROWS FROM (unnest(ids), json_array_elements(payloads)) AS t(id, payload);
   ELSE
     WITH input AS MATERIALIZED (
@@ -753,9 +752,10 @@ BEGIN
       ) AS t(id, payload, priority, delay_ms, run_at, tenant, user_id, project, trace)
     ), added AS (
       INSERT INTO "redrive".job (id, in_line, state, queue, name, service, max_attempts, priority, payload, run_at,
-                               created_at, tenant, user_id, project, trace)
+                               created_at, tenant, user_id, project, trace, line)
       SELECT id, due <= moment, CASE WHEN due <= moment THEN 'waiting' ELSE 'scheduled' END::"redrive".job_state, of_queue, of_name,
-             of_service, of_max_attempts, priority, payload, due, moment, tenant, user_id, project, trace
+             of_service, of_max_attempts, priority, payload, due, moment, tenant, user_id, project, trace,
+             "redrive".next_line(priority)
       FROM input RETURNING in_line
     )
     SELECT bool_or(in_line) INTO is_due FROM added;
@@ -1518,8 +1518,9 @@ DECLARE
     SELECT j.state <> 'waiting' FROM "redrive".job j WHERE j.queue = of_queue AND j.name = of_name AND j.in_line
     ORDER BY j.line DESC LIMIT 1), true);
 BEGIN
-  INSERT INTO "redrive".job (id, state, queue, name, service, max_attempts, priority, payload, run_at, created_at)
-  SELECT unnest(ids), 'waiting', of_queue, of_name, of_service, of_max_attempts, of_priority, unnest(payloads), moment, moment;
+  INSERT INTO "redrive".job (id, state, queue, name, service, max_attempts, priority, payload, run_at, created_at, line)
+  SELECT unnest(ids), 'waiting', of_queue, of_name, of_service, of_max_attempts, of_priority, unnest(payloads), moment, moment,
+         "redrive".next_line(of_priority);
   IF was_idle THEN PERFORM pg_notify(channel, of_queue); END IF;
 END $function$;
 
@@ -1539,7 +1540,8 @@ DECLARE
   is_due   boolean;
 BEGIN
   WITH input AS MATERIALIZED (
-    SELECT t.*, octet_length(t.payload::text) > 2000 AS is_large,
+    SELECT t.id, t.payload, t.tenant, t.user_id, t.project, t.trace, coalesce(t.priority, of_priority) AS priority,
+           octet_length(t.payload::text) > 2000 AS is_large,
            greatest(coalesce(t.run_at, moment + t.delay_ms * interval '1 millisecond'), moment) AS due
     FROM ROWS FROM (
       unnest(ids), json_array_elements(payloads),
@@ -1550,10 +1552,10 @@ BEGIN
     INSERT INTO "redrive".payload (id, body) SELECT id, payload::text FROM input WHERE is_large
   ), added AS (
     INSERT INTO "redrive".job (id, in_line, state, queue, name, service, max_attempts, priority, payload, run_at,
-                             created_at, tenant, user_id, project, trace)
+                             created_at, tenant, user_id, project, trace, line)
     SELECT id, due <= moment, CASE WHEN due <= moment THEN 'waiting' ELSE 'scheduled' END::"redrive".job_state, of_queue, of_name,
-           of_service, of_max_attempts, coalesce(priority, of_priority), CASE WHEN NOT is_large THEN payload END, due, moment,
-           tenant, user_id, project, trace
+           of_service, of_max_attempts, priority, CASE WHEN NOT is_large THEN payload END, due, moment, tenant, user_id, project,
+           trace, "redrive".next_line(priority)
     FROM input RETURNING in_line
   )
   SELECT bool_or(in_line) INTO is_due FROM added;
@@ -1595,16 +1597,17 @@ BEGIN
   ) THEN taker := NULL; END IF;
   IF taker IS NULL THEN
     INSERT INTO "redrive".job (id, state, queue, name, service, max_attempts, priority, payload, run_at, created_at, tenant, user_id,
-                             project, trace)
+                             project, trace, line)
     VALUES (of_id, 'waiting', of_queue, of_name, of_service, of_max_attempts, of_priority, of_payload, moment, moment, of_tenant,
-            of_user, of_project, of_trace);
-    IF was_idle THEN PERFORM pg_notify(to_all, of_queue); END IF;
+            of_user, of_project, of_trace, "redrive".next_line(of_priority));
+    IF NOT was_idle THEN RETURN NULL; END IF;
+    PERFORM pg_notify(to_all, of_queue);
     RETURN false;
   END IF;
   INSERT INTO "redrive".job AS j (id, state, queue, name, service, max_attempts, priority, payload, run_at, created_at, tenant,
-                                user_id, project, trace, attempt, lease, session_id, claimed_at, first_claimed_at)
+                                user_id, project, trace, attempt, lease, session_id, claimed_at, first_claimed_at, line)
   VALUES (of_id, 'active', of_queue, of_name, of_service, of_max_attempts, of_priority, of_payload, moment, moment, of_tenant,
-          of_user, of_project, of_trace, 1, nextval('"redrive".lease_seq'), taker, moment, moment)
+          of_user, of_project, of_trace, 1, nextval('"redrive".lease_seq'), taker, moment, moment, "redrive".next_line(of_priority))
   RETURNING concat(taker, E'\x1e', "redrive".packed(j.ctid, j)) INTO said;
   PERFORM pg_notify(to_taker, said);
   RETURN true;
@@ -1787,3 +1790,18 @@ BEGIN
       FROM ROWS FROM (unnest(leases), unnest(ids::uuid[])) AS e(lease, id) WHERE e.lease <> ALL (done);
   END IF;
 END $function$;
+
+CREATE OR REPLACE FUNCTION redrive.line_of(priority smallint, number bigint)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT ((10 - priority)::bigint << 56) | number
+$function$;
+
+CREATE OR REPLACE FUNCTION redrive.next_line(priority smallint)
+ RETURNS bigint
+ LANGUAGE sql
+AS $function$
+  SELECT "redrive".line_of(priority, nextval('"redrive".job_seq'))
+$function$;

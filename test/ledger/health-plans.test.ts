@@ -98,7 +98,7 @@ describe('pitfall 24: on tables of 200,000 rows that were never analyzed', () =>
     [
       'a look for exhausted jobs',
       10_000,
-      db => lookForExhausted(db, { queues: ['mail'], jobs: [] }, 1_000, { runAt: '-infinity', seq: '0' }),
+      db => lookForExhausted(db, { queues: ['mail'], jobs: [] }, 1_000, { runAt: '-infinity', line: '0' }),
     ],
     ['statistics', 30_000, db => desk(db).statistics()],
     ['failure reasons', 30_000, db => desk(db).failureReasons()],

@@ -19,7 +19,7 @@ const WAITING = sql`
 const LOOKED_AT = sql`
   SELECT count(notes)::integer AS notes, count(*)::integer AS letters FROM redrive.dead_letter
   WHERE status = 'redriving' AND triage_at = timestamptz 'epoch' + interval '1 second'`
-const LINE = sql`SELECT id, unique_key AS key FROM redrive.job ORDER BY seq`
+const LINE = sql`SELECT id, unique_key AS key FROM redrive.job ORDER BY line`
 
 const line = (db: Database) => db.query<{ id: JobId; key: string | null }>(LINE)
 const keysInLine = async (db: Database) => (await line(db)).map(({ key }) => key)

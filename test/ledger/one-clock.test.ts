@@ -113,7 +113,7 @@ async function story(db: Database, advance: (ms: number) => void): Promise<void>
   await redrive(db, [c.id, e.id] as JobId[], null)
   const run = await startRun(db, 'schedule', 'w')
   await showLife(db, run?.id ?? '')
-  expect(await lapseSessions(db), 'its lease is over by the set time').toHaveLength(1)
+  expect((await lapseSessions(db)).lapsed, 'its lease is over by the set time').toHaveLength(1)
   expect(await claim(db, session, [{ queue: 'mail', name: 'send', limit: 10 }], 10)).toEqual([])
   const lost = (await orphans(db, await sessionsToSearch(db), 10)).map(job =>
     ended(job, { type: 'lost', failure: aFailure({ kind: 'lost' }) }, { type: 'retry', delayMs: 0, reason: 'again' }),

@@ -21,6 +21,6 @@ it.each(['memory', 'server'] as const)('oldest death first, over all batches (%s
   const { redriven, conflicts } = await deadLetters({ db, wake: () => {} }).retryMany({ all: true })
   expect([redriven.length, conflicts.length]).toEqual([LETTERS, 0])
   const died = await db.query<{ id: JobId }>(sql`SELECT id FROM redrive.dead_letter ORDER BY died_at`)
-  const inLine = await db.query<{ id: JobId }>(sql`SELECT id FROM redrive.job ORDER BY seq`)
+  const inLine = await db.query<{ id: JobId }>(sql`SELECT id FROM redrive.job ORDER BY line`)
   expect(inLine).toEqual(died)
 })

@@ -24,7 +24,7 @@ const FILL = sql`
     CASE WHEN g % 4 = 0 THEN 'fax' ELSE 'mail' END, 'send', '{}', 'over', 'busy', 'v1:x', CASE WHEN $1::boolean THEN 'key ' || g END
   FROM generate_series($2::integer, $3::integer) g`
 const DIED = sql`SELECT id, status FROM redrive.dead_letter ORDER BY died_at`
-const IN_LINE = sql`SELECT id FROM redrive.job WHERE redrives > 0 ORDER BY seq`
+const IN_LINE = sql`SELECT id FROM redrive.job WHERE redrives > 0 ORDER BY line`
 
 interface Died {
   readonly id: JobId

@@ -26,7 +26,7 @@ afterAll(async () => {
 })
 
 const tracesKept = async () => {
-  const TRACES = sql`SELECT trace FROM redrive.job ORDER BY seq`
+  const TRACES = sql`SELECT trace FROM redrive.job ORDER BY line`
   return (await library.db.query<{ trace: string | null }>(TRACES)).map(row => row.trace)
 }
 
