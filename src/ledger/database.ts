@@ -72,5 +72,5 @@ export const sql = (strings: TemplateStringsArray, ...parts: readonly string[]):
   text: String.raw({ raw: strings }, ...parts),
 })
 
-/** For statements whose plan is the same whatever the tables look like: calls of a function. */
+/** For statements whose plan is the same whatever the tables look like: calls of a function, and inserts of given values. */
 export const hot = (statement: Statement): Statement => ({ ...statement, hot: true })

@@ -15,6 +15,11 @@ const ENQUEUE = hot(sql`
 const ENQUEUE_ONE = hot(sql`
   SELECT redrive.enqueue_one($1::timestamptz, $2, $3, $4, $5, $6::smallint, $7::smallint, $8::uuid, $9::json, $10, $11, $12, $13) AS handed`)
 
+const ENQUEUE_BEHIND = hot(sql`
+  INSERT INTO redrive.job (id, state, queue, name, service, max_attempts, priority, payload, run_at, created_at, line)
+  VALUES ($7::uuid, 'waiting', $2, $3, $4, $5::smallint, $6::smallint, $8::json, coalesce($1::timestamptz, now()),
+          coalesce($1::timestamptz, now()), redrive.next_line($6::smallint))`)
+
 const ENQUEUE_APART = hot(sql`
   SELECT redrive.enqueue_apart($1::timestamptz, $2, $3, $4, $5, $6::smallint, $7::smallint, $8::uuid[], $9::json, $10::json)`)
 
@@ -88,14 +93,27 @@ export function canBeHandedOver(job: NewJob): boolean {
   return job.payloadText.length * BYTES_OF_JSON + length * BYTES_OF_TEXT < MOST_SAID
 }
 
-/** One job, in no transaction but its own. True: it was handed to a worker that stood by; false: it is in line. */
-export async function enqueueOne(db: Queryable, job: NewJob, channel: string): Promise<boolean> {
+/** Where a single job went: to a worker that stood by; in line, where nobody waited; in line, behind others. */
+export type Went = 'to a worker' | 'in line' | 'behind others'
+
+/** One job, in no transaction but its own. */
+export async function enqueueOne(db: Queryable, job: NewJob, channel: string): Promise<Went> {
   const { queue, name, service = null, maxAttempts = null, priority, id, payloadText } = job
   const { tenant = null, user = null, project = null, trace = null } = job
   const lane = [channel, queue, name, service, maxAttempts, priority]
   const params = [db.now(), ...lane, id, payloadText, tenant, user, project, trace]
-  const [row] = await db.query<{ handed: boolean }>(ENQUEUE_ONE, params)
-  return row?.handed === true
+  const [row] = await db.query<{ handed: boolean | null }>(ENQUEUE_ONE, params)
+  if (row?.handed === true) return 'to a worker'
+  return row?.handed === false ? 'in line' : 'behind others'
+}
+
+/** Whether a job can be put in line without asking anything: it is due now, and there is nothing to say of it that most jobs do not have. */
+export const canGoBehind = (job: NewJob): boolean => job.uniqueKey === undefined && !hasOptions(job) && !isLarge(job)
+
+/** One job, in no transaction but its own, behind others. Wakes nobody. */
+export async function enqueueBehind(db: Queryable, job: NewJob): Promise<void> {
+  const { queue, name, service = null, maxAttempts = null, priority, id, payloadText } = job
+  await db.query(ENQUEUE_BEHIND, [db.now(), queue, name, service, maxAttempts, priority, id, payloadText])
 }
 
 /** Jobs of one lane, all or none. `channel`: where to NOTIFY; null where nobody listens. */

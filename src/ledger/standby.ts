@@ -5,11 +5,11 @@ import type { ClaimedJob } from '../domain/job.js'
 import { type Lane, unpackJob } from './claim.js'
 import { type Database, hot, sql } from './database.js'
 
-const RING = sql`SELECT pg_notify($1, '')`
+const RING = sql`SELECT pg_notify($1, $2)`
 
-/** Says nothing on a channel: whoever hears it knows that it can hear. */
-export async function ring(db: Database, channel: string): Promise<void> {
-  await db.query(RING, [channel])
+/** Says something on a channel, or nothing: whoever hears that knows that it can hear. */
+export async function ring(db: Database, channel: string, message = ''): Promise<void> {
+  await db.query(RING, [channel, message])
 }
 
 // Those who are gone without a word are not asked any more after seconds, and cleared away by whoever comes next.

@@ -22,7 +22,7 @@ const PAUSE = sql`
   INSERT INTO redrive.queue (name, paused_at) VALUES ($1, now()) ON CONFLICT (name) DO UPDATE SET paused_at = now()`
 
 const standing = async (db: Database) => (await db.query<{ session: SessionId }>(STANDING)).map(row => row.session)
-const give = (db: Database, job: NewJob) => enqueueOne(db, job, 'all')
+const give = async (db: Database, job: NewJob) => (await enqueueOne(db, job, 'all')) === 'to a worker'
 
 describe.each(DATABASES.filter(({ kind }) => kind.startsWith('server')))('$name', ({ open }) => {
   let db: Database
@@ -232,8 +232,8 @@ it('a role that could enqueue before can hand over', async () => {
     await standBy(db, await aSession(db), 'mine', [lane])
     await db.transaction(async tx => {
       await tx.execute(`SET LOCAL ROLE ${role}`)
-      expect(await enqueueOne(tx, aJob(lane), 'all')).toBe(true)
-      expect(await enqueueOne(tx, aJob({ ...lane, name: 'another' }), 'all')).toBe(false)
+      expect(await enqueueOne(tx, aJob(lane), 'all')).toBe('to a worker')
+      expect(await enqueueOne(tx, aJob({ ...lane, name: 'another' }), 'all')).toBe('in line')
     })
   } finally {
     await administer(url, `DROP OWNED BY ${role}`)

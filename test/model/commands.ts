@@ -106,7 +106,8 @@ const handOver = fc.tuple(queue, fc.nat({ max: 10 }), fc.nat({ max: 1 })).map(([
     const isThere = (job: ModelJob) => job.queue === to
     const id = newJobId()
     await standBy(db, session, channel ?? 'nobody listens', [{ queue: to, name: NAME }])
-    const handed = await enqueueOne(db, { id, queue: to, name: NAME, priority, payloadText: '{}' }, 'all')
+    const made = { id, queue: to, name: NAME, priority, payloadText: '{}' }
+    const handed = (await enqueueOne(db, made, 'all')) === 'to a worker'
     await standBy(db, session, '', [])
     expect(handed).toBe(channel !== undefined && !model.in('waiting').some(isThere) && !model.paused.has(to))
     const job = model.enqueue(id, to, priority, 0, undefined)

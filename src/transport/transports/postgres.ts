@@ -6,7 +6,7 @@ import type { Enqueued, NewJob } from '../../domain/job.js'
 import { serviceOfNews } from '../../ledger/breaker.js'
 import { claim, heldBy } from '../../ledger/claim.js'
 import type { Database, ForeignClient, Queryable, Subscription } from '../../ledger/database.js'
-import { canBeHandedOver, enqueue, enqueueOne } from '../../ledger/enqueue.js'
+import { canBeHandedOver, canGoBehind, enqueue, enqueueBehind, enqueueOne } from '../../ledger/enqueue.js'
 import { waitingIn } from '../../ledger/job.js'
 import { ensureQueues } from '../../ledger/queue.js'
 import { settlingShard } from '../../ledger/settle/tally.js'
@@ -16,6 +16,7 @@ import { secretChannel, wakeChannel } from '../../ledger/wake-channel.js'
 import type { ConsumeOptions, Consumer, Transport } from '../transport.js'
 import { Echo } from './postgres-echo.js'
 import { Line } from './postgres-line.js'
+import { Streaks } from './postgres-streaks.js'
 
 export interface PostgresTransport extends Transport {
   /** Where NOTIFYs go; null where nobody can hear them. */
@@ -36,6 +37,10 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
   const echo = new Echo(clock, () => ring(db, ours))
   // One at a time: commits that NOTIFY wait for each other in the server, flush by flush. Whoever has much to enqueue must not.
   let isHanding = false
+  // What is not said is found by looking, as any wake-up.
+  const streaks = new Streaks(clock, async queue => {
+    if (channel !== null) await ring(db, channel, queue).catch(() => {})
+  })
 
   const wake = (queue: string) => {
     for (const { lanes, onWake } of consumers) if (lanes.some(lane => lane.queue === queue)) onWake()
@@ -86,6 +91,23 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
     return only && oneStatement ? enqueue(db, only, channel) : db.transaction(on)
   }
 
+  /** False: it is no different from many. */
+  const publishOne = async (job: NewJob, channel: string): Promise<boolean> => {
+    if (streaks.lasts(job) && canGoBehind(job)) {
+      await streaks.put(job, () => enqueueBehind(db, job))
+      wake(job.queue)
+      return true
+    }
+    if (isHanding || !canBeHandedOver(job)) return false
+    isHanding = true
+    const went = await enqueueOne(db, job, channel).finally(() => {
+      isHanding = false
+    })
+    streaks.asked(job, went === 'behind others')
+    if (went !== 'to a worker') wake(job.queue)
+    return true
+  }
+
   return {
     capabilities: { transactional: true, wakes: channel !== null },
     channel,
@@ -97,12 +119,7 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
     async publish(jobs: readonly NewJob[], tx?: ForeignClient): Promise<Enqueued[]> {
       await makeKnown(jobs, tx)
       const [only] = jobs
-      if (only && jobs.length === 1 && !tx && channel !== null && !isHanding && canBeHandedOver(only)) {
-        isHanding = true
-        const handed = await enqueueOne(db, only, channel).finally(() => {
-          isHanding = false
-        })
-        if (!handed) wake(only.queue)
+      if (only && jobs.length === 1 && !tx && channel !== null && (await publishOne(only, channel))) {
         return [{ id: only.id, deduplicated: false }]
       }
       const results = await enqueueLanes(jobs, tx)
@@ -136,6 +153,7 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
     depth: queue => waitingIn(db, queue),
     async close() {
       consumers.clear()
+      await streaks.end()
       await subscription?.close()
     },
   }
