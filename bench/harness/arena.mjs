@@ -93,6 +93,7 @@ export class Arena {
  * @param {{ handler?: string | undefined, concurrency?: number | undefined, count: number, limitMs?: number }} options
  */
 export async function drain(workers, observer, { handler = 'nothing', concurrency, count, limitMs = LIMIT_MS }) {
+  await observer.ask('unsettled') // so that nobody is measured connecting to be asked
   const started = await Promise.all(workers.map(worker => worker.ask('work', { handler, concurrency })))
   const startedAt = Math.min(...started.map(answer => answer.startedAt))
   const handledAt = await untilHandled(workers, count, limitMs)

@@ -70,8 +70,8 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
   // embedded database has only one connection, and the caller is on it: there the row comes and goes with the caller's
   // transaction, and is made again next time.
   const makeKnown = async (jobs: readonly NewJob[], tx: ForeignClient | undefined) => {
+    if (jobs.every(job => knownQueues.has(job.queue))) return
     const unknown = [...new Set(jobs.map(job => job.queue))].filter(queue => !knownQueues.has(queue))
-    if (unknown.length === 0) return
     if (tx && db.kind === 'embedded') return ensureQueues(db.within(tx), unknown)
     await ensureQueues(db, unknown)
     for (const queue of unknown) knownQueues.add(queue)
