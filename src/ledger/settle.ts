@@ -45,7 +45,7 @@ export async function settle(db: Database, batch: readonly Settlement[], shard: 
     const late = await SETTLE[sort](db, settlements, shard)
     if (late.size > 0) for (const settlement of settlements) if (late.has(settlement.lease)) refused.add(settlement)
   }
-  return batch.filter(settlement => refused.has(settlement))
+  return refused.size === 0 ? [] : batch.filter(settlement => refused.has(settlement))
 }
 
 const RECORD_STALE = sql`

@@ -28,7 +28,7 @@ export function decide(situation: Situation): Decision {
   const { outcome, job } = situation
   switch (outcome.type) {
     case 'succeeded':
-      return { type: 'complete', result: outcome.result, reason: `succeeded on attempt ${job.attempt}` }
+      return { type: 'complete', result: outcome.result, reason: successOn(job.attempt) }
     case 'cancelled':
       return { type: 'cancel', reason: outcome.reason }
     case 'snoozed':
@@ -56,6 +56,10 @@ export function decide(situation: Situation): Decision {
       return afterFailure(situation, outcome.failure)
   }
 }
+
+/** Most succeed at once: what is said of them is said once. */
+const AT_ONCE = 'succeeded on attempt 1'
+const successOn = (attempt: number): string => (attempt === 1 ? AT_ONCE : `succeeded on attempt ${attempt}`)
 
 function afterLoss(situation: Situation, failure: Failure): Decision {
   const { job, policy } = situation

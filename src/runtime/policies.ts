@@ -30,6 +30,8 @@ export class Policies {
     job: new Map<string, { text: string; policy: PolicyOverride }>(),
   }
   #known = new WeakMap<PolicyOverride, Known[]>()
+  /** The last answer: the next question is mostly the same. */
+  #last: (Known & { readonly definition: PolicyOverride }) | undefined
 
   constructor(settings: PolicyOverride) {
     this.settings = settings
@@ -51,19 +53,31 @@ export class Policies {
   }
 
   #resolve(definition: PolicyOverride, job: Of, start: PolicyOverride): Policy {
+    const last = this.#last
+    if (last && last.definition === definition && isAnswer(last, job, start)) return last.policy
+    const known = this.#find(definition, job, start)
+    this.#last = { ...known, definition }
+    return known.policy
+  }
+
+  #find(definition: PolicyOverride, job: Of, start: PolicyOverride): Known {
     let answers = this.#known.get(definition)
     if (!answers || answers.length > MOST_KNOWN) {
       answers = []
       this.#known.set(definition, answers)
     }
-    for (const { job: of, start: from, policy } of answers) {
-      if (of.queue === job.queue && of.name === job.name && of.maxAttempts === job.maxAttempts && from === start)
-        return policy
-    }
+    const answer = answers.find(known => isAnswer(known, job, start))
+    if (answer) return answer
     const policy = layeredPolicy(this.#layers({ settings: this.settings, definition }, job), start)
     const { queue, name, maxAttempts } = job
-    answers.push({ job: { queue, name, ...(maxAttempts !== undefined && { maxAttempts }) }, start, policy })
-    return policy
+    const known = { job: { queue, name, ...(maxAttempts !== undefined && { maxAttempts }) }, start, policy }
+    answers.push(known)
+    return known
+  }
+
+  #forget(): void {
+    this.#known = new WeakMap()
+    this.#last = undefined
   }
 
   #layers(announced: Announced, { queue, name, maxAttempts }: Of): PolicyLayers {
@@ -93,12 +107,15 @@ export class Policies {
   set(scope: Scope, name: string, policy: Json): void {
     const policies = this.#atRunTime[scope]
     if (policy === null) {
-      if (policies.delete(name)) this.#known = new WeakMap()
+      if (policies.delete(name)) this.#forget()
       return
     }
     const text = JSON.stringify(policy)
     if (policies.get(name)?.text === text) return
     policies.set(name, { text, policy: parsePolicy(policy, `policy of ${scope} ${name}`) })
-    this.#known = new WeakMap()
+    this.#forget()
   }
 }
+
+const isAnswer = (known: Known, { queue, name, maxAttempts }: Of, start: PolicyOverride): boolean =>
+  known.start === start && known.job.maxAttempts === maxAttempts && known.job.name === name && known.job.queue === queue

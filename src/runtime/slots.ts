@@ -31,6 +31,8 @@ export interface Held {
   startedAt: number
   /** Set when it starts. */
   abort: Abort | undefined
+  /** Where it stands among those that run. */
+  place: number
 }
 
 export interface Running extends Held {
@@ -40,7 +42,9 @@ export interface Running extends Held {
 export class Slots {
   readonly #concurrency: number
   readonly #lanes: ReadonlyMap<string, Lane>
-  readonly #running = new Map<Lease, Running>()
+  /** Of the job that came last: the next one is mostly of the same. */
+  #lastLane: Lane | undefined
+  readonly #running: Running[] = []
   #waiting: Held[] = []
   /** A place is kept for each of these, until its rate limit lets it start. */
   readonly #reserved = new Map<Lease, Held>()
@@ -66,7 +70,7 @@ export class Slots {
   }
 
   get runningCount(): number {
-    return this.#running.size
+    return this.#running.length
   }
 
   get waitingCount(): number {
@@ -79,7 +83,7 @@ export class Slots {
 
   /** Places that nobody has or waits for. */
   get freeCount(): number {
-    return this.#concurrency - this.#running.size - this.#reserved.size - this.waitingCount
+    return this.#concurrency - this.#running.length - this.#reserved.size - this.waitingCount
   }
 
   isReserved({ job }: Held): boolean {
@@ -92,13 +96,13 @@ export class Slots {
   }
 
   running(): Running[] {
-    return [...this.#running.values()]
+    return [...this.#running]
   }
 
   /** The claims of everything that is here. */
   leases(): Lease[] {
     return [
-      ...this.#running.keys(),
+      ...this.#running.map(({ job }) => job.lease),
       ...this.#reserved.keys(),
       ...this.#waiting.slice(this.#first).map(({ job }) => job.lease),
     ]
@@ -130,7 +134,7 @@ export class Slots {
   }
 
   #room(ahead: number): number {
-    const room = this.#concurrency + ahead - this.#running.size - this.#reserved.size - this.waitingCount
+    const room = this.#concurrency + ahead - this.#running.length - this.#reserved.size - this.waitingCount
     return this.waitingCount > 0 && room < ahead / 2 ? 0 : room
   }
 
@@ -154,8 +158,8 @@ export class Slots {
 
   /** Takes a job in; returns it if it waits for its rate limit. */
   hold(job: ClaimedJob, fetchedAt: number): Held | undefined {
-    const lane = this.#lanes.get(laneKey(job)) as Lane
-    const held: Held = { job, lane, fetchedAt, startedAt: fetchedAt, abort: undefined }
+    const lane = this.#laneOf(job)
+    const held: Held = { job, lane, fetchedAt, startedAt: fetchedAt, abort: undefined, place: -1 }
     lane.load += 1
     if (!lane.definition.rateLimit || lane.hasPlenty?.(job)) {
       this.#waiting.push(held)
@@ -178,7 +182,7 @@ export class Slots {
   /** The next one that waits, if there is a place for it and it may start. */
   next(may: (held: Held) => boolean = () => true): Held | undefined {
     const kept = Math.min(this.#reserved.size, this.mostReserved)
-    if (this.#running.size + kept >= this.#concurrency) return undefined
+    if (this.#running.length + kept >= this.#concurrency) return undefined
     const held = this.#waiting[this.#first]
     if (!held || !may(held)) return undefined
     this.#first += 1
@@ -194,13 +198,27 @@ export class Slots {
     const { lease } = held.job
     if (this.#reserved.size > 0) this.#reserved.delete(lease)
     held.abort = new Abort()
-    this.#running.set(lease, held as Running)
+    held.place = this.#running.length
+    this.#running.push(held as Running)
     return held as Running
   }
 
-  finish({ job, lane }: Held): void {
-    this.#running.delete(job.lease)
+  /** The last of those that run takes its place. */
+  finish({ lane, place }: Held): void {
+    const last = this.#running.pop() as Running
+    if (last.place !== place) {
+      last.place = place
+      this.#running[place] = last
+    }
     lane.load -= 1
+  }
+
+  #laneOf(job: ClaimedJob): Lane {
+    const last = this.#lastLane
+    if (last && last.definition.name === job.name && last.definition.queue === job.queue) return last
+    const lane = this.#lanes.get(laneKey(job)) as Lane
+    this.#lastLane = lane
+    return lane
   }
 
   /** Takes out those that wait, all or some. */

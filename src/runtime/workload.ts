@@ -174,8 +174,10 @@ export class Workload {
   #startWaiting(): void {
     this.#startsSoon = false
     this.#takeArrived()
+    const isSafe = this.#heartbeat.safe
+    const may = ({ job }: Held) => isSafe || this.isOnBroker(job)
     for (;;) {
-      const next = this.#slots.next(held => this.#mayStart(held))
+      const next = this.#slots.next(may)
       if (!next) break
       if (!this.#gate || this.#gate.lets(next)) this.#run(next)
     }
