@@ -84,7 +84,7 @@ CREATE INDEX session_to_clear ON redrive.session USING btree (ended_at) WHERE ((
 
 CREATE TABLE redrive.job (
   id                  uuid                     NOT NULL,
-  seq                 bigint,
+  line                bigint                   NOT NULL DEFAULT redrive.next_line((5)::smallint),
   run_at              timestamp with time zone NOT NULL,
   created_at          timestamp with time zone NOT NULL,
   first_claimed_at    timestamp with time zone,
@@ -115,8 +115,8 @@ CREATE TABLE redrive.job (
   cancel_reason       text,
   held_by             text COLLATE "C",
   fingerprint         text COLLATE "C",
-  line                bigint                   NOT NULL DEFAULT redrive.next_line((5)::smallint),
   trace               text,
+  seq                 bigint,
   CONSTRAINT job_pkey PRIMARY KEY (id),
   CONSTRAINT job_in_line CHECK (
 CASE
@@ -125,10 +125,10 @@ CASE
 END) NOT VALID,
   CONSTRAINT job_is_live CHECK (((state <= 'held'::redrive.job_state) AND (priority >= 0) AND (priority <= 10) AND (LEAST(attempt, snoozes, holds, interruptions, (lost)::integer) >= 0))) NOT VALID
 ) WITH (fillfactor=45, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
-CREATE INDEX job_claimable ON redrive.job USING btree (queue, name, line) WHERE in_line;
 CREATE INDEX job_by_fingerprint ON redrive.job USING btree (fingerprint) WHERE ((NOT in_line) AND (fingerprint IS NOT NULL));
 CREATE INDEX job_cancel_requested ON redrive.job USING btree (cancel_requested_at) WHERE (cancel_requested_at IS NOT NULL);
 CREATE UNIQUE INDEX job_unique_key ON redrive.job USING btree (queue, unique_key) WHERE (unique_key IS NOT NULL);
+CREATE INDEX job_claimable ON redrive.job USING btree (queue, name, line) WHERE in_line;
 CREATE INDEX job_held_by ON redrive.job USING btree (held_by, in_line, line) WHERE (held_by IS NOT NULL);
 CREATE INDEX job_due ON redrive.job USING btree (run_at, line) WHERE (NOT in_line);
 
