@@ -4,11 +4,14 @@ import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { newJobId } from '../../src/domain/ids.js'
 import type { NewJob } from '../../src/domain/job.js'
+import { defineJob, openRedrive } from '../../src/index.js'
 import { wakeChannel } from '../../src/ledger/wake-channel.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
+import { seededRandom } from '../../src/testing/seeded-random.js'
 import { postgresTransport } from '../../src/transport/transports/postgres.js'
 import { Streaks } from '../../src/transport/transports/postgres-streaks.js'
 import { freshDatabase } from '../support/databases.js'
+import { silent } from '../support/runtime.js'
 import { aSession, take } from '../support/story.js'
 import { until } from '../support/until.js'
 
@@ -46,12 +49,25 @@ describe('a streak', () => {
     all.asked(LANE, true)
     await all.put(LANE, async () => {})
     await all.put(LANE, async () => {})
-    await clock.advance(9)
+    await clock.advance(34)
     expect(woken).toEqual([])
     await clock.advance(1)
     expect(woken).toEqual(['mail'])
     all.asked(LANE, true)
-    await clock.advance(100)
+    await clock.advance(200)
+    expect(woken).toEqual(['mail'])
+    expect(clock.pending).toBe(0)
+  })
+
+  it('wakes nobody while it goes on', async () => {
+    const { clock, woken, all } = streaks()
+    for (let nth = 0; nth < 20; nth += 1) {
+      all.asked(LANE, true)
+      await all.put(LANE, async () => {})
+      await clock.advance(nth < 10 ? 9 : 110)
+    }
+    expect(woken).toEqual([])
+    await clock.advance(25)
     expect(woken).toEqual(['mail'])
     expect(clock.pending).toBe(0)
   })
@@ -120,7 +136,7 @@ describe('on a server', () => {
     // Nobody waits any more, and we do not know.
     for (const job of jobs.slice(2)) await transport.publish([job])
     expect(heard).toHaveLength(1)
-    await clock.advance(10)
+    await clock.advance(125)
     await until('those were announced', async () => heard.length === 2)
     const taken = await take(db, session, 10)
     expect(taken.map(({ id }) => id)).toEqual([jobs[3], jobs[2], jobs[4], jobs[5]].map(job => job?.id))
@@ -138,5 +154,34 @@ describe('on a server', () => {
     await until('the first was announced', async () => heard.length === 1)
     await transport.close()
     await until('the last were announced', async () => heard.length === 2)
+  })
+
+  it('no job waits for a poll, however producers and workers fall into step', async () => {
+    const { url = '' } = await freshDatabase('server')
+    const settings = { database: url, env: {}, logger: silent, pollMs: 60_000 }
+    const [producer, consumer] = await Promise.all([openRedrive(settings), openRedrive(settings)])
+    onTestFinished(async () => {
+      await Promise.all([producer.close(), consumer.close()])
+    })
+    const job = defineJob({ name: 'send', handler: async () => null })
+    const COUNT = 600
+    let ended = 0
+    const done = new Promise<void>(resolve => {
+      consumer.on('job.completed', () => {
+        ended += 1
+        if (ended === COUNT) resolve()
+      })
+    })
+    await consumer.work([job], { concurrency: 5 }).ready
+    const random = seededRandom(1)
+    for (let sent = 0; sent < COUNT; ) {
+      // Together, so that they wait for each other's commits and some are behind others; then one after the other.
+      const together = Math.min(COUNT - sent, 1 + Math.floor(random() * 12))
+      await Promise.all(Array.from({ length: together }, () => producer.enqueue(job, null)))
+      sent += together
+      for (let nth = Math.floor(random() * 6); nth > 0 && sent < COUNT; nth -= 1, sent += 1)
+        await producer.enqueue(job, null)
+    }
+    await done
   })
 })

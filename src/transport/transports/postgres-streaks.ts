@@ -1,14 +1,16 @@
 // Jobs that one process puts in line one after the other, behind others that wait there. An enqueue asks whether somebody waits, because
 // workers need to be woken only where nobody did (pitfall 10). In a streak that is asked now and then, not for each job: it is a
 // fifth of what a single enqueue costs.
-// INVARIANT: what was put in line without asking is followed by a wake-up. Who waited when we last asked may be gone by now, and all
-// workers asleep.
+// INVARIANT: a streak ends with a wake-up. Who waited when we last asked may be gone by then, and all workers asleep. While it goes on, they
+// look by themselves: whoever took the others has just had work, and looks again soon (runtime/looks.ts).
 import type { Clock, Timer } from '../../domain/clock.js'
 import type { Lane } from '../transport.js'
 
 /** So long nothing is asked, at first and at most: twice as long each time that others still wait. */
 const SHORTEST_MS = 10
 const LONGEST_MS = 100
+/** It is over when nobody has asked again for so long. */
+const OVER_MS = 25
 
 interface Streak {
   readonly queue: string
@@ -49,8 +51,7 @@ export class Streaks {
     } finally {
       // Afterwards, so that whoever is woken finds it; and if it failed as well, because it may be there all the same.
       const streak = this.#of(lane)
-      const inMs = streak.until - this.#clock.monotonic()
-      streak.wakeUp ??= this.#clock.timer(inMs, () => this.#tell(streak), { background: true })
+      if (!streak.wakeUp) this.#tellAtItsEnd(streak)
     }
   }
 
@@ -58,6 +59,12 @@ export class Streaks {
   async end(): Promise<void> {
     for (const streak of this.#streaks.values()) if (streak.wakeUp) this.#tell(streak)
     await Promise.all(this.#waking)
+  }
+
+  #tellAtItsEnd(streak: Streak): void {
+    const leftMs = () => streak.until + OVER_MS - this.#clock.monotonic()
+    const look = () => (leftMs() > 0 ? this.#tellAtItsEnd(streak) : this.#tell(streak))
+    streak.wakeUp = this.#clock.timer(leftMs(), look, { background: true })
   }
 
   #tell(streak: Streak): void {
