@@ -14,10 +14,10 @@ const MULTIPLY = (table, changes) => `
   SELECT COLUMNS OF ${table} FROM (SELECT origin FROM redrive.${table} origin LIMIT 1) one, generate_series(1, $1::integer) g,
     LATERAL jsonb_populate_record(one.origin, jsonb_build_object(${changes})) copy`
 
-const WAITING = MULTIPLY('job', `'id', ${ID('g')}, 'seq', nextval('redrive.job_seq')`)
+const WAITING = MULTIPLY('job', `'id', ${ID('g')}, 'line', redrive.next_line(5::smallint)`)
 const RETRYING = MULTIPLY(
   'job',
-  `'id', ${ID('g')}, 'seq', nextval('redrive.job_seq'), 'state', 'retrying', 'in_line', false, 'attempt', 1,
+  `'id', ${ID('g')}, 'line', redrive.next_line(5::smallint), 'state', 'retrying', 'in_line', false, 'attempt', 1,
    'run_at', now() + interval '1 day' + g * interval '1 millisecond'`,
 )
 const DEAD = MULTIPLY(

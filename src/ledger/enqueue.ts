@@ -37,7 +37,8 @@ const isLarge = ({ payloadText }: NewJob): boolean => payloadText.length > LARGE
 // Keys are taken in their own order, so that two batches of the same keys do not wait for each other; places in line are as asked.
 const ENQUEUE_UNIQUE = sql`
   WITH input AS MATERIALIZED (
-    SELECT t.*, clock.now, nextval('redrive.job_seq') AS number, octet_length(t.payload::text) > ${String(LARGE_CHARS)} AS is_large,
+    SELECT t.*, clock.now, nextval('redrive.job_seq') AS number,
+           octet_length(t.payload::text) > ${String(LARGE_CHARS)} AS is_large,
            greatest(coalesce(t.run_at, clock.now + t.delay_ms * interval '1 millisecond'), clock.now) AS due
     FROM (SELECT coalesce($1::timestamptz, now()) AS now) clock, ROWS FROM (
       unnest($7::uuid[]), json_array_elements($8::json),
@@ -47,7 +48,8 @@ const ENQUEUE_UNIQUE = sql`
   ), added AS (
     INSERT INTO redrive.job (id, line, in_line, state, queue, name, service, max_attempts, priority, payload, run_at,
                              created_at, tenant, user_id, project, unique_key, trace)
-    SELECT id, redrive.line_of(priority, number), due <= now, CASE WHEN due <= now THEN 'waiting' ELSE 'scheduled' END::redrive.job_state, $3, $4, $5, $6::smallint,
+    SELECT id, redrive.line_of(priority, number), due <= now,
+           CASE WHEN due <= now THEN 'waiting' ELSE 'scheduled' END::redrive.job_state, $3, $4, $5, $6::smallint,
            priority, CASE WHEN NOT is_large THEN payload END, due, now, tenant, user_id, project, unique_key COLLATE "C", trace
     FROM input ORDER BY unique_key COLLATE "C", number
     ON CONFLICT (queue, unique_key) WHERE unique_key IS NOT NULL DO NOTHING

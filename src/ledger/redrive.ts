@@ -16,8 +16,8 @@ const MARK = `status = 'redriving', recovery_attempts = recovery_attempts + 1, r
 const REVIVE = `
     INSERT INTO redrive.job (id, line, state, queue, name, priority, payload, run_at, created_at, max_attempts, redrives,
                              unique_key, service, tenant, user_id, project)
-    SELECT id, redrive.line_of(job_priority, place), 'waiting', queue, name, job_priority, payload, coalesce($2::timestamptz, now()), job_created_at,
-           max_attempts, redrives + 1, unique_key, service, tenant, user_id, project
+    SELECT id, redrive.line_of(job_priority, place), 'waiting', queue, name, job_priority, payload,
+           coalesce($2::timestamptz, now()), job_created_at, max_attempts, redrives + 1, unique_key, service, tenant, user_id, project
     FROM asked`
 
 // Only a unique key can be taken. Letters without one are marked and sent back in one go; those with one, if there may be

@@ -204,9 +204,11 @@ export class Slots {
   }
 
   /** The last of those that run takes its place. */
-  finish({ lane, place }: Held): void {
+  finish(held: Held): void {
+    const { lane, place } = held
+    if (this.#running[place] !== held) return
     const last = this.#running.pop() as Running
-    if (last.place !== place) {
+    if (last !== held) {
       last.place = place
       this.#running[place] = last
     }
