@@ -175,7 +175,7 @@ export class Workload {
     this.#startsSoon = false
     this.#takeArrived()
     const isSafe = this.#heartbeat.safe
-    const may = ({ job }: Held) => isSafe || this.isOnBroker(job)
+    const may = (held: Held) => this.#mayStart(held, isSafe)
     for (;;) {
       const next = this.#slots.next(may)
       if (!next) break
@@ -184,8 +184,8 @@ export class Workload {
     this.#gate?.startReady()
   }
 
-  #mayStart({ job }: Held): boolean {
-    return this.#heartbeat.safe || this.isOnBroker(job)
+  #mayStart({ job }: Held, isSafe = this.#heartbeat.safe): boolean {
+    return isSafe || this.isOnBroker(job)
   }
 
   /** The right to run it is a broker's to give: it does not end with our session. */

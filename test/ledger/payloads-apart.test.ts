@@ -8,7 +8,7 @@ import { getDeadLetter, listDeadLetters } from '../../src/ledger/dead-letter.js'
 import { removeDeadLetters } from '../../src/ledger/dead-letter-change.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
 import { findJob } from '../../src/ledger/job.js'
-import { migrate, readMigrations } from '../../src/ledger/migrate.js'
+import { migrate } from '../../src/ledger/migrate.js'
 import { lettersToShow } from '../../src/ledger/mirror.js'
 import { redrive } from '../../src/ledger/redrive.js'
 import {
@@ -18,8 +18,8 @@ import {
   expireDeadLetters,
   forgetPayloads,
 } from '../../src/ledger/retention.js'
-import { inSchema } from '../../src/ledger/schema-name.js'
 import { settle } from '../../src/ledger/settle.js'
+import { migratedBefore } from '../support/before.js'
 import { administer, DATABASES, type FreshDatabase, freshDatabase } from '../support/databases.js'
 import { aJob, aSession, buried, cancelled, completed, take } from '../support/story.js'
 
@@ -279,16 +279,7 @@ describe('a role that may only enqueue', () => {
 
   it('need not if it was there before payloads lay apart', () =>
     inRole(async ({ db, role, grant }) => {
-      const before = (await readMigrations()).filter(({ version }) => version < 17)
-      await db.transaction(async tx => {
-        await tx.execute(`CREATE SCHEMA redrive;
-          CREATE TABLE redrive.migration (version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL)`)
-        for (const { version, name, checksum, text } of before) {
-          await tx.execute(inSchema(text, db.schema))
-          await tx.query(sql`INSERT INTO redrive.migration VALUES ($1, $2, $3)`, [version, name, checksum])
-        }
-        await tx.execute(grant)
-      })
+      await migratedBefore(db, 17, tx => tx.execute(grant))
       expect(await migrate(db)).not.toEqual([])
       await enqueueAs(db, role)
       expect(await apart(db)).toHaveLength(3)

@@ -4,9 +4,9 @@ import { expect, it } from 'vitest'
 import { newJobId } from '../../src/domain/ids.js'
 import { sql } from '../../src/ledger/database.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
-import { migrate, readMigrations } from '../../src/ledger/migrate.js'
+import { migrate } from '../../src/ledger/migrate.js'
 import { promote } from '../../src/ledger/promote.js'
-import { inSchema } from '../../src/ledger/schema-name.js'
+import { migratedBefore } from '../support/before.js'
 import { freshDatabase } from '../support/databases.js'
 import { aJob, aSession, take } from '../support/story.js'
 
@@ -22,15 +22,8 @@ const PROMOTE_BEFORE = sql`
 
 it('jobs that waited before keep their order', async () => {
   const { db } = await freshDatabase('server', { migrated: false })
-  const before = (await readMigrations()).filter(({ version }) => version < 21)
   const ids = [5, 9, 5, 0, 10, 9].map(priority => ({ priority, id: newJobId() }))
-  await db.transaction(async tx => {
-    await tx.execute(`CREATE SCHEMA redrive;
-      CREATE TABLE redrive.migration (version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL)`)
-    for (const { version, name, checksum, text } of before) {
-      await tx.execute(inSchema(text, db.schema))
-      await tx.query(sql`INSERT INTO redrive.migration VALUES ($1, $2, $3)`, [version, name, checksum])
-    }
+  await migratedBefore(db, 21, async tx => {
     for (const { priority, id } of ids) await tx.query(ENQUEUE_BEFORE, [priority, id])
   })
   expect(await migrate(db)).not.toEqual([])
