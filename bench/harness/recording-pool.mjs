@@ -7,27 +7,38 @@ export class RecordingPool extends pg.Pool {
   /** @type {Recorded[] | undefined} */
   #recorded
 
+  /** @param {pg.PoolConfig} config */
+  constructor(config) {
+    super(config)
+    // Of each connection, however it is asked.
+    this.on('connect', client => {
+      const query = client.query.bind(client)
+      client.query = (/** @type {any} */ config, /** @type {any[]} */ ...rest) => {
+        this.#recorded?.push({ text: config.text ?? config, values: config.values ?? [] })
+        // @ts-expect-error the overloads of pg do not take what they themselves declare
+        return query(config, ...rest)
+      }
+    })
+  }
+
   /**
    * Only what one call sends is recorded: let nothing else ask meanwhile.
    * @template T
    * @param {() => Promise<T>} call
+   * @param {{ mayAskNothing?: boolean }} [options] what was found out before may be told again
    */
-  async record(call) {
+  async record(call, { mayAskNothing = false } = {}) {
     /** @type {Recorded[]} */
     const statements = []
     this.#recorded = statements
     try {
-      return { answer: await call(), statements }
+      const answer = await call()
+      if (statements.length === 0 && !mayAskNothing)
+        throw new Error('A call that was to be measured asked the database nothing')
+      return { answer, statements }
     } finally {
       this.#recorded = undefined
     }
-  }
-
-  /** @param {any} config @param {any[]} rest @returns {any} */
-  query(config, ...rest) {
-    this.#recorded?.push({ text: config.text, values: config.values ?? [] })
-    // @ts-expect-error the overloads of pg do not take what they themselves declare
-    return super.query(config, ...rest)
   }
 
   /** Planning included; one after the other, even if the call sent them side by side. @param {readonly Recorded[]} statements */

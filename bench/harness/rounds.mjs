@@ -28,12 +28,25 @@ import { median, spread } from './statistics.mjs'
  * @returns {Promise<{ rows: Row[], verdicts: import('./verdict.mjs').Verdict[] }>}
  */
 export async function ask(question, servers, options) {
-  const shared = await question.prepare?.(servers, options.quick)
+  let shared
+  try {
+    shared = await question.prepare?.(servers, options.quick)
+  } catch (error) {
+    // The other questions are asked all the same, and what they found is told.
+    const row = { key: 'everyone', label: 'everyone', figures: {}, ...reasonOf(error) }
+    return { rows: [row], verdicts: question.verdicts(() => undefined) }
+  }
   try {
     return await askAll(question, servers, question.entrants(options.quick, shared), options)
   } finally {
     await shared?.close()
   }
+}
+
+/** @param {unknown} error @returns {{ absent: string } | { failed: string }} */
+function reasonOf(error) {
+  const message = error instanceof Error ? error.message : String(error)
+  return error instanceof Absent ? { absent: message } : { failed: message }
 }
 
 /**
@@ -57,9 +70,7 @@ async function askAll(question, servers, entrants, { quick, log, stopped }) {
       try {
         place.samples.push(await place.entrant.measure(servers))
       } catch (error) {
-        const message = error instanceof Error ? error.message : String(error)
-        if (error instanceof Absent) place.absent = message
-        else place.failed = message
+        Object.assign(place, reasonOf(error))
       }
     }
   }

@@ -40,9 +40,15 @@ export default {
   ],
   async prepare(_servers, quick) {
     const folder = await mkdtemp(join(tmpdir(), 'redrive-bench-'))
-    const videos = await makeVideos(folder, quick ? 40 : 200)
-    await compileApp()
-    return { folder, ...videos, close: () => rm(folder, { recursive: true, force: true }) }
+    const close = () => rm(folder, { recursive: true, force: true })
+    try {
+      const videos = await makeVideos(folder, quick ? 40 : 200)
+      await compileApp()
+      return { folder, ...videos, close }
+    } catch (error) {
+      await close()
+      throw error
+    }
   },
   entrants: (_quick, shared) => [
     { key: 'bare-1', label: 'bare FFmpeg, one at a time', measure: async () => bareLoop(shared, 1) },
