@@ -29,7 +29,8 @@ export function classify(error: unknown, context: ClassifyContext = {}): Failure
   const httpStatus = firstOf(all, facts => facts.status)
   const service = evidence.service ?? context.service ?? context.job?.service
   const retryAfterMs =
-    evidence.retryAfterMs ?? firstOf(all, facts => readRetryAfter(facts.error, context.now, facts.status))
+    evidence.retryAfterMs ??
+    firstOf(all, facts => (facts.plain ? undefined : readRetryAfter(facts.error, context.now, facts.status)))
   // Filled in step by step: in a storm, copying a failure for each thing that it may have costs more than judging it.
   const failure: { -readonly [Field in keyof Failure]: Failure[Field] } = {
     kind: evidence.kind,

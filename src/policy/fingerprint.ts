@@ -2,9 +2,10 @@
 // Changing anything that goes into it needs a new version: stored fingerprints are never rewritten (pitfall 23).
 import { hash } from 'node:crypto'
 import type { Cause, Failure } from '../domain/failure.js'
-import { type Place, placeOf, remember } from './fingerprint/frames.js'
+import { type Place, placeOf } from './fingerprint/frames.js'
 import { normalise } from './fingerprint/normalise.js'
 import { withoutNumbers } from './fingerprint/numbers.js'
+import { remember } from './remember.js'
 
 const VERSION = 'v1'
 const HEX_CHARS = 16

@@ -19,6 +19,7 @@ export function chainOf(error: unknown): Link {
   function link(error: unknown): Link {
     seen.add(error)
     const facts = factsOf(error)
+    if (facts.plain) return { facts, members: NONE }
     const cause = follow(causeOf(error))
     const found = membersOf(error, facts)
     const members = found.length > 0 ? found.flatMap(member => follow(member) ?? []) : NONE

@@ -1,6 +1,7 @@
 // What can be read from one thrown thing, read once and capped, whatever it is.
 import { cap, LIMITS } from '../../domain/limits.js'
 import { attempt, isObject, prop, textProp } from '../read.js'
+import { isPlain } from './plain.js'
 
 export interface Facts {
   readonly error: unknown
@@ -9,15 +10,18 @@ export interface Facts {
   readonly code?: string
   readonly status?: number
   readonly stack?: string
+  /** There is nothing else to be read from it. */
+  readonly plain?: true
 }
 
 export function factsOf(error: unknown): Facts {
   const type = typeOf(error)
   const whole = messageOf(error)
   const message = cap(whole, LIMITS.messageChars)
+  const stack = stackOf(error, whole, message)
+  if (stack !== undefined && isPlain(error)) return { error, type, message, stack, plain: true }
   const code = codeOf(error)
   const status = statusOf(error)
-  const stack = stackOf(error, whole, message)
   const facts: { -readonly [Field in keyof Facts]: Facts[Field] } = { error, type, message }
   if (code !== undefined) facts.code = code
   if (status !== undefined) facts.status = status

@@ -17,6 +17,7 @@ import { grpc } from './grpc.js'
 import { http } from './http.js'
 import { node } from './node.js'
 import { own } from './own.js'
+import { ByMessage } from './plain.js'
 import { postgres } from './postgres.js'
 import { prisma } from './prisma.js'
 import { program } from './program.js'
@@ -48,6 +49,7 @@ interface Verdict {
 export const judge = (link: Link): Evidence | undefined => verdictOn(link).evidence
 
 function verdictOn({ facts, cause, members }: Link): Verdict {
+  if (!cause && members.length === 0) return verdictOnOne(facts)
   const verdicts = [
     verdictOnOne(facts),
     ...(cause ? [nested(verdictOn(cause), 'in its cause')] : []),
@@ -56,7 +58,12 @@ function verdictOn({ facts, cause, members }: Link): Verdict {
   return verdicts.reduce((best, next) => (next.tier < best.tier ? next : best))
 }
 
-function verdictOnOne(facts: Facts): Verdict {
+const onPlainOnes = new ByMessage<Verdict>()
+
+const verdictOnOne = (facts: Facts): Verdict =>
+  facts.plain ? onPlainOnes.of(facts.type, facts.message, () => askAll(facts)) : askAll(facts)
+
+function askAll(facts: Facts): Verdict {
   for (const [tier, sources] of TIERS.entries()) {
     for (const source of sources) {
       const evidence = source(facts)

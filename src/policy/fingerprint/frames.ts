@@ -1,5 +1,6 @@
 // Where in the user's code a failure came from: the topmost frames as function and file. No line numbers, which
 // move with every edit, and no folders above the last, which move with every deployment; nor the number of a release.
+import { remember } from '../remember.js'
 import { placeholderInName } from './tokens.js'
 
 const FRAMES = 3
@@ -31,14 +32,6 @@ export function placeOf(stack: string, message: string): Place {
   const place = known.get(lines) ?? remember(known, KNOWN, lines, { frames: framesOf(lines), fingerprints: new Map() })
   latest = { lines, place }
   return place
-}
-
-/** Adds one and forgets the oldest, so that there are never more than `most`. */
-export function remember<Value>(all: Map<string, Value>, most: number, key: string, value: Value): Value {
-  const [oldest] = all.keys()
-  if (all.size >= most && oldest !== undefined) all.delete(oldest)
-  all.set(key, value)
-  return value
 }
 
 function framesOf(lines: string): readonly string[] {
