@@ -1,7 +1,7 @@
 // One Redrive: a ledger, a transport, the roles that move, and the operator's desk, behind the functions a user calls.
 import { hostname } from 'node:os'
 import { invalid, RedriveError } from './domain/errors.js'
-import type { EventName, Listener } from './domain/event.js'
+import type { EventName, Events, Listener } from './domain/event.js'
 import type { NewJob } from './domain/job.js'
 import { LIMITS } from './domain/limits.js'
 import type { Database, ForeignClient } from './ledger/database.js'
@@ -239,12 +239,13 @@ export class Redrive {
     this.#route(definition)
     const made = items.map(({ payload, options = {} }) => newJob(clock, definition, payload, options))
     if (definition.schema) await Promise.all(made.map(job => checkPayload(definition, job.payloadText)))
-    const publish = (jobs: readonly NewJob[]) => transport.publish(jobs, tx)
-    const enqueued = await (tracing?.isActive ? tracing.enqueue(made, publish) : publish(made))
-    made.forEach((job, index) => {
-      if (!enqueued[index]?.deduplicated) announce('job.enqueued', () => ({ job: identityOf(job) }))
+    const enqueued = await (tracing?.isActive
+      ? tracing.enqueue(made, jobs => transport.publish(jobs, tx))
+      : transport.publish(made, tx))
+    for (const [index, job] of made.entries()) {
+      if (!enqueued[index]?.deduplicated) announce('job.enqueued', enqueuedEvent, job)
       if (job.delayMs !== undefined || job.runAt !== undefined) this.expectDue(job.delayMs ?? 0)
-    })
+    }
     return enqueued
   }
 
@@ -385,6 +386,8 @@ export class Redrive {
     if (this.#closing !== undefined) throw new RedriveError('ALREADY_CLOSED', 'This Redrive was closed')
   }
 }
+
+const enqueuedEvent = (job: NewJob): Events['job.enqueued'] => ({ job: identityOf(job) })
 
 function chosen(definitions: readonly AnyJobDefinition[], only: readonly string[] | undefined): AnyJobDefinition[] {
   const handled = definitions.filter(definition => only === undefined || only.includes(definition.queue))

@@ -89,9 +89,9 @@ const BYTES_OF_TEXT = 6
 /** Whether a job can be handed over: due now, and short enough to be said, which nothing is that lies apart. */
 export function canBeHandedOver(job: NewJob): boolean {
   if ((job.delayMs ?? job.runAt ?? job.uniqueKey) !== undefined) return false
-  const { queue, name, service, tenant, user, project, trace } = job
-  let length = 0
-  for (const text of [queue, name, service, tenant, user, project, trace]) length += text?.length ?? 0
+  const { queue, name, service = '', tenant = '', user = '', project = '', trace = '' } = job
+  const scope = tenant.length + user.length + project.length + trace.length
+  const length = queue.length + name.length + service.length + scope
   return job.payloadText.length * BYTES_OF_JSON + length * BYTES_OF_TEXT < MOST_SAID
 }
 
@@ -113,9 +113,9 @@ export async function enqueueOne(db: Queryable, job: NewJob, channel: string): P
 export const canGoBehind = (job: NewJob): boolean => job.uniqueKey === undefined && !hasOptions(job) && !isLarge(job)
 
 /** One job, in no transaction but its own, behind others. Wakes nobody. */
-export async function enqueueBehind(db: Queryable, job: NewJob): Promise<void> {
+export function enqueueBehind(db: Queryable, job: NewJob): Promise<unknown> {
   const { queue, name, service = null, maxAttempts = null, priority, id, payloadText } = job
-  await db.query(ENQUEUE_BEHIND, [db.now(), queue, name, service, maxAttempts, priority, id, payloadText])
+  return db.query(ENQUEUE_BEHIND, [db.now(), queue, name, service, maxAttempts, priority, id, payloadText])
 }
 
 /** Jobs of one lane, all or none. `channel`: where to NOTIFY; null where nobody listens. */

@@ -1683,6 +1683,7 @@ BEGIN
     WHERE j.state = 'waiting' AND j.ctid = ANY (ARRAY(
       SELECT j.ctid FROM "redrive".job j
       WHERE j.queue = of_queue AND j.name = of_name AND j.in_line AND j.line > coalesce(after, 0) AND j.state = 'waiting'
+        AND (after IS NULL OR j.xmax = '0')
         AND EXISTS (SELECT FROM "redrive".session s WHERE s.id = of_session AND s.ended_at IS NULL AND s.expires_at > moment)
         AND NOT EXISTS (SELECT FROM "redrive".queue q WHERE q.name = of_queue AND q.paused_at IS NOT NULL)
       ORDER BY j.line LIMIT most FOR UPDATE SKIP LOCKED))
@@ -1805,3 +1806,69 @@ CREATE OR REPLACE FUNCTION redrive.next_line(priority smallint)
 AS $function$
   SELECT "redrive".line_of(priority, nextval('"redrive".job_seq'))
 $function$;
+
+CREATE OR REPLACE FUNCTION redrive.takers(at timestamp with time zone, of_queue text, of_name text, most integer)
+ RETURNS TABLE(session_id bigint, channel text)
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+DECLARE
+  moment timestamptz := coalesce(at, now());
+  start  double precision := random();
+BEGIN
+  IF EXISTS (
+    SELECT FROM (
+      SELECT j.state FROM "redrive".job j WHERE j.queue = of_queue AND j.name = of_name AND j.in_line ORDER BY j.line LIMIT 100
+    ) first WHERE first.state = 'waiting'
+  ) OR (
+    SELECT j.state = 'waiting' FROM "redrive".job j WHERE j.queue = of_queue AND j.name = of_name AND j.in_line
+    ORDER BY j.line DESC LIMIT 1
+  ) THEN RETURN; END IF;
+  -- One turn from anywhere: each of them once, and if there are more, others each time.
+  RETURN QUERY
+  SELECT b.session_id, b.channel FROM "redrive".standby b
+  WHERE b.queue = of_queue AND b.name = of_name AND b.spot >= start AND b.spot < start + 1
+    AND b.seen_at > moment - interval '5 seconds'
+  ORDER BY b.spot LIMIT most;
+END $function$;
+
+CREATE OR REPLACE FUNCTION redrive.promote(at timestamp with time zone, most integer, channel text)
+ RETURNS TABLE(promoted_in text, jobs bigint, next_due_in double precision)
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+DECLARE
+  moment timestamptz := coalesce(at, now());
+  places tid[] := ARRAY(
+    SELECT j.ctid FROM "redrive".job j WHERE NOT j.in_line AND j.run_at <= moment ORDER BY j.run_at, j.line LIMIT most
+    FOR UPDATE SKIP LOCKED);
+BEGIN
+  IF cardinality(places) > 0 THEN
+    FOR promoted_in, jobs IN
+      WITH numbered AS MATERIALIZED (
+        SELECT due.place, nextval('"redrive".job_seq') AS number FROM unnest(places) AS due(place)
+      ), promoted AS (
+        UPDATE "redrive".job j
+        SET state = 'waiting', in_line = true, held_by = NULL,
+            line = CASE WHEN j.held_by IS NULL THEN "redrive".line_of(j.priority, numbered.number) ELSE j.line END
+        FROM numbered WHERE j.ctid = numbered.place AND j.state IN ('scheduled', 'retrying', 'held')
+        RETURNING j.queue
+      )
+      SELECT p.queue, count(*) FROM promoted p GROUP BY p.queue
+    LOOP
+      IF channel IS NOT NULL THEN PERFORM pg_notify(channel, promoted_in); END IF;
+      RETURN NEXT;
+    END LOOP;
+  END IF;
+  RETURN QUERY
+  SELECT NULL::text, 0::bigint, date_part('epoch', j.run_at) * 1000 - date_part('epoch', moment) * 1000 FROM "redrive".job j
+  WHERE NOT j.in_line AND j.run_at > moment ORDER BY j.run_at LIMIT 1;
+END $function$;

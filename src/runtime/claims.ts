@@ -133,8 +133,8 @@ export class Claims {
 
   /** One that we hear of; false: a look was quicker. */
   #isNews({ lease }: ClaimedJob): boolean {
-    for (const heard of this.#heardMeanwhile) heard.add(lease)
-    return !this.#found.delete(lease)
+    if (this.#heardMeanwhile.size > 0) for (const heard of this.#heardMeanwhile) heard.add(lease)
+    return this.#found.size === 0 || !this.#found.delete(lease)
   }
 
   #withinLimit(fetching: Promise<ClaimedJob[]> = Promise.resolve([])): Promise<ClaimedJob[]> {

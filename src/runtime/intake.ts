@@ -163,13 +163,11 @@ export class Intake {
 
   /** One that was not asked for now: handed over, or found. */
   #take(job: ClaimedJob): boolean {
-    const { workload, paused } = this.#options
+    const { workload, paused, slots, prefetch } = this.#options
     const { current } = this.#claims
     if (!current) return false
-    const { demand } = this.#demand()
-    const isWanted = demand.some(({ queue, name }) => queue === job.queue && name === job.name)
-    const hasPlace = isWanted && !paused.has(job.queue)
     const fetchedAt = this.#runtime.clock.monotonic()
+    const hasPlace = !paused.has(job.queue) && !workload.isBehind() && slots.hasRoomFor(job, prefetch.target(fetchedAt))
     if (hasPlace) this.#accept(current, [job], fetchedAt)
     else workload.refuse(job, fetchedAt)
     return hasPlace

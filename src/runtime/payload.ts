@@ -8,12 +8,14 @@ import type { AnyJobDefinition } from './definition.js'
 
 /** Writes a payload for the ledger. */
 export function encodePayload(job: AnyJobDefinition, payload: unknown): string {
-  return toText(payload, {
-    what: `The payload of job ${job.name}`,
-    unserialisable: 'PAYLOAD_NOT_SERIALISABLE',
-    tooLarge: 'PAYLOAD_TOO_LARGE',
-    maxBytes: LIMITS.payloadBytes,
-  })
+  return toText(payload, PAYLOAD, job)
+}
+
+const PAYLOAD: Writing = {
+  what: 'The payload of job',
+  unserialisable: 'PAYLOAD_NOT_SERIALISABLE',
+  tooLarge: 'PAYLOAD_TOO_LARGE',
+  maxBytes: LIMITS.payloadBytes,
 }
 
 /** Checks a payload that is about to be stored, as it will be read: a Date in it is text by then. */
@@ -34,13 +36,15 @@ export function decodePayload(job: AnyJobDefinition, text: string): unknown {
 
 /** The result as it will be read again, and how long it is as text. */
 export function encodeResult(job: AnyJobDefinition, result: unknown): { result: Json; size: number } {
-  const text = toText(result ?? null, {
-    what: `The result of job ${job.name}`,
-    unserialisable: 'RESULT_NOT_SERIALISABLE',
-    tooLarge: 'RESULT_TOO_LARGE',
-    maxBytes: LIMITS.resultBytes,
-  })
+  const text = toText(result ?? null, RESULT, job)
   return { result: JSON.parse(text) as Json, size: text.length }
+}
+
+const RESULT: Writing = {
+  what: 'The result of job',
+  unserialisable: 'RESULT_NOT_SERIALISABLE',
+  tooLarge: 'RESULT_TOO_LARGE',
+  maxBytes: LIMITS.resultBytes,
 }
 
 interface Writing {
@@ -50,20 +54,25 @@ interface Writing {
   readonly maxBytes: number
 }
 
-export function toText(value: unknown, { what, unserialisable, tooLarge, maxBytes }: Writing): string {
+/** `job`: whose it is, where `what` does not say it. */
+export function toText(value: unknown, writing: Writing, job?: { readonly name: string }): string {
+  const { unserialisable, tooLarge, maxBytes } = writing
+  const what = () => (job ? `${writing.what} ${job.name}` : writing.what)
   let text: string | undefined
   try {
     text = JSON.stringify(value === undefined ? null : value)
   } catch (cause) {
-    throw new RedriveError(unserialisable, `${what} cannot be written as JSON: ${(cause as Error).message}`, { cause })
+    throw new RedriveError(unserialisable, `${what()} cannot be written as JSON: ${(cause as Error).message}`, {
+      cause,
+    })
   }
   if (text === undefined)
-    throw new RedriveError(unserialisable, `${what} cannot be written as JSON: it is a ${typeof value}`)
+    throw new RedriveError(unserialisable, `${what()} cannot be written as JSON: it is a ${typeof value}`)
   // A UTF-16 unit takes at most three bytes: short texts need no counting.
   if (text.length * 3 > maxBytes) {
     const bytes = Buffer.byteLength(text)
     if (bytes > maxBytes) {
-      throw new RedriveError(tooLarge, `${what} has ${bytes} bytes; at most ${maxBytes} are allowed`)
+      throw new RedriveError(tooLarge, `${what()} has ${bytes} bytes; at most ${maxBytes} are allowed`)
     }
   }
   return text

@@ -39,8 +39,11 @@ interface Item {
 
 const LANES = 2
 const LARGEST_BATCH = 1_000
-/** A second lane opens only for so many: a statement costs much the same for ten ends as for a hundred. */
-const WORTH_A_LANE = 500
+/**
+ * A second lane opens only for so many, where the ledger is far behind: another connection has to learn every statement first, and where handlers and
+ * ledger share processors, two that write take turns (docs/decisions/0033).
+ */
+const WORTH_A_LANE = 2_500
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2_000
 

@@ -115,6 +115,14 @@ export class Slots {
     return this.#demandOf(room, service => service === undefined || service.free)
   }
 
+  /** Whether there is room for a job of this lane, with `ahead` held ready. */
+  hasRoomFor(job: ClaimedJob, ahead: number): boolean {
+    const room = this.#room(ahead)
+    if (room < 1) return false
+    const lane = this.#laneOf(job)
+    return (lane.service?.free ?? true) && limitOf(lane, room) >= 1
+  }
+
   /** Where a job could start at once: it has no rate limit to wait for, and its service lets all through. */
   openLanes(): LaneName[] {
     if (this.freeCount < 1) return []
@@ -145,9 +153,10 @@ export class Slots {
     const demand: LaneDemand[] = []
     let total = 0
     let beyond = 0
-    for (const { definition, load, most, service } of this.#lanes.values()) {
+    for (const lane of this.#lanes.values()) {
+      const { definition, service } = lane
       if (!wanted(service)) continue
-      const limit = Math.min(most ? most() : room, definition.concurrency - load)
+      const limit = limitOf(lane, room)
       if (limit < 1) continue
       beyond += Math.max(0, limit - room)
       demand.push({ queue: definition.queue, name: definition.name, limit })
@@ -234,5 +243,9 @@ export class Slots {
     return released
   }
 }
+
+/** How many more of a lane there is room for. */
+const limitOf = ({ definition, load, most }: Lane, room: number): number =>
+  Math.min(most ? most() : room, definition.concurrency - load)
 
 const laneKey = ({ queue, name }: { queue: string; name: string }): string => `${queue}\n${name}`

@@ -90,6 +90,21 @@ describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open 
     expect(second?.lease).not.toBe(first.lease)
   })
 
+  it('finds what another took and gave up: not from a place in line, where it looks as if it was taken, but from the start', async () => {
+    const session = await aSession(db)
+    const jobs = [aJob({ queue: 'given up' }), aJob({ queue: 'given up' }), aJob({ queue: 'given up' })]
+    await enqueue(db, jobs, null)
+    const lane = { queue: 'given up', name: 'send', limit: 2 }
+    const broken = db.transaction(async tx => {
+      expect(await claim({ ...db, query: tx.query }, session, [lane], 2)).toHaveLength(2)
+      throw new Error('the connection broke')
+    })
+    await expect(broken).rejects.toThrow('the connection broke')
+    const ids = jobs.map(({ id }) => id)
+    expect((await claim(db, session, [{ ...lane, after: '0' }], 2)).map(({ id }) => id)).toEqual(ids.slice(2))
+    expect((await claim(db, session, [lane], 2)).map(({ id }) => id)).toEqual(ids.slice(0, 2))
+  })
+
   it('brings many, small and large, in the order of the line', async () => {
     const session = await aSession(db)
     const jobs = Array.from({ length: 230 }, (_, index) =>

@@ -5,8 +5,9 @@ import type { SessionId } from '../../src/domain/ids.js'
 import type { ClaimedJob, NewJob } from '../../src/domain/job.js'
 import { LIMITS } from '../../src/domain/limits.js'
 import { heldBy, type Lane } from '../../src/ledger/claim.js'
-import { type Database, sql } from '../../src/ledger/database.js'
+import { type Database, type Queryable, sql } from '../../src/ledger/database.js'
 import { canBeHandedOver, enqueue, enqueueOne } from '../../src/ledger/enqueue.js'
+import { handOver, type Taker, takersOf } from '../../src/ledger/hand-over.js'
 import { readMigrations } from '../../src/ledger/migrate.js'
 import { inSchema } from '../../src/ledger/schema-name.js'
 import { endSession } from '../../src/ledger/session.js'
@@ -22,9 +23,21 @@ const PAUSE = sql`
   INSERT INTO redrive.queue (name, paused_at) VALUES ($1, now()) ON CONFLICT (name) DO UPDATE SET paused_at = now()`
 
 const standing = async (db: Database) => (await db.query<{ session: SessionId }>(STANDING)).map(row => row.session)
-const give = async (db: Database, job: NewJob) => (await enqueueOne(db, job, 'all')) === 'to a worker'
+type Give = (db: Queryable, job: NewJob) => Promise<boolean>
+const give: Give = async (db, job) => (await enqueueOne(db, job, 'all')) === 'to a worker'
+const giveToKnown: Give = async (db, job) => {
+  for (const taker of await takersOf(db, job)) if (await handOver(db, job, taker)) return true
+  await enqueue(db, [job], null)
+  return false
+}
+const WAYS = [
+  { way: 'asked for with the job', give },
+  { way: 'known before', give: giveToKnown },
+]
+const SERVERS = DATABASES.filter(({ kind }) => kind.startsWith('server'))
+const EACH_WAY = SERVERS.flatMap(server => WAYS.map(way => ({ ...server, ...way })))
 
-describe.each(DATABASES.filter(({ kind }) => kind.startsWith('server')))('$name', ({ open }) => {
+describe.each(EACH_WAY)('$name, who stands by is $way', ({ open, give }) => {
   let db: Database
   let queues = 0
   beforeFirst(async () => {
@@ -140,6 +153,58 @@ describe.each(DATABASES.filter(({ kind }) => kind.startsWith('server')))('$name'
   })
 })
 
+describe('one who is known', () => {
+  const LANE = { queue: 'mail', name: 'send' }
+  async function aTaker(leaseMs?: number) {
+    const fresh = await freshDatabase('server')
+    const { db } = fresh
+    await listening(fresh.another(), 'mine')
+    const session = await aSession(db, leaseMs)
+    await standBy(db, session, 'mine', [LANE])
+    const [taker] = await takersOf(db, LANE)
+    expect(taker).toEqual({ session, channel: 'mine' })
+    return { ...fresh, session, taker: taker as Taker }
+  }
+  const COUNT = sql`SELECT count(*)::int AS count FROM redrive.job`
+
+  it.each<[string, (known: Awaited<ReturnType<typeof aTaker>>) => Promise<unknown>]>([
+    ['its queue was paused', ({ db }) => db.query(PAUSE, [LANE.queue])],
+    ['its session has ended', ({ db, session }) => endSession(db, session)],
+    ['it stood down', ({ db, session }) => standBy(db, session, 'mine', [])],
+    ['it stands by for others', ({ db, session }) => standBy(db, session, 'mine', [{ ...LANE, name: 'other' }])],
+    ['it listens elsewhere', ({ db, session }) => standBy(db, session, 'elsewhere', [LANE])],
+    ['it fell silent', ({ db }) => db.query(sql`UPDATE redrive.standby SET seen_at = now() - interval '6 seconds'`)],
+    ['its lease is over', ({ db }) => db.query(sql`UPDATE redrive.session SET expires_at = now()`)],
+    [
+      'it was cut off',
+      async ({ url = '' }) => {
+        const listeners = `FROM pg_stat_activity WHERE application_name = 'redrive listener'`
+        await administer(url, `SELECT pg_terminate_backend(pid) ${listeners}`)
+        await until('it is gone', async () => (await administer(url, `SELECT 1 ${listeners}`)).length === 0)
+      },
+    ],
+  ])('is given nothing any more when %s', async (_, change) => {
+    const known = await aTaker()
+    const { db, taker } = known
+    expect(await handOver(db, aJob(LANE), taker)).toBe(true)
+    await change(known)
+    expect(await handOver(db, aJob(LANE), taker)).toBe(false)
+    expect(await db.query(COUNT), 'nothing was written').toEqual([{ count: 1 }])
+  })
+
+  it('is one of sixteen at most, and another time others', async () => {
+    const { db } = await aTaker()
+    for (let nth = 0; nth < 19; nth += 1) await standBy(db, await aSession(db), 'mine', [LANE])
+    const seen = new Set<SessionId>()
+    for (let nth = 0; nth < 60; nth += 1) {
+      const takers = await takersOf(db, LANE)
+      expect(new Set(takers.map(({ session }) => session)).size, 'each once').toBe(16)
+      for (const { session } of takers) seen.add(session)
+    }
+    expect(seen.size).toBe(20)
+  })
+})
+
 it('gives nothing to one who was cut off, from that moment on', async () => {
   const { db, url = '', another } = await freshDatabase('server')
   const lane = { queue: 'mail', name: 'send' }
@@ -166,7 +231,7 @@ it('nobody can read the name of a channel in what the server shows of statements
 describe('what is said of a job', () => {
   const ODD = `a\u001eb\u001fc,"d" '' \\ \n null \u0001`
 
-  it('is what a claim would bring, whatever is in it', async () => {
+  it.each(WAYS)('is what a claim would bring, whatever is in it, to one who is $way', async ({ give }) => {
     const { db } = await freshDatabase('server')
     const session = await aSession(db)
     const lane = { queue: 'mail', name: 'send' }
@@ -175,14 +240,16 @@ describe('what is said of a job', () => {
     const told = { tenant: ODD, user: `${ODD}2`, project: `${ODD}3`, trace: `${ODD}4` }
     const payloadText = JSON.stringify({ odd: ODD, list: [1, null, '👩‍👩‍👧‍👦'] })
     await give(db, aJob({ ...told, service: 'mail, "smtp"', maxAttempts: 7, priority: 9, payloadText }))
-    await until('it is heard', () => said.length > 0)
-    const handed = handedOver(said[0] as string)
-    expect(handed?.session).toBe(session)
-    expect([handed?.job]).toEqual(await heldBy(db, session))
-    expect(handed?.job).toMatchObject({ ...told, payloadText, priority: 9 })
+    await give(db, aJob({ tenant: 'a' }))
+    await give(db, aJob())
+    await until('they are heard', () => said.length === 3)
+    const handed = said.map(handedOver)
+    expect(handed.map(each => each?.session)).toEqual([session, session, session])
+    expect(handed.map(each => each?.job)).toEqual(await heldBy(db, session))
+    expect(handed[0]?.job).toMatchObject({ ...told, payloadText, priority: 9 })
   })
 
-  it('fits into a NOTIFY, or the job is not handed over', async () => {
+  it.each(WAYS)('fits into a NOTIFY, or the job is not handed over, to one who is $way', async ({ give }) => {
     const { db } = await freshDatabase('server')
     await listening(db, 'mine')
     const lane = { queue: 'q'.repeat(LIMITS.nameChars), name: 'n'.repeat(LIMITS.nameChars) }
@@ -234,6 +301,7 @@ it('a role that could enqueue before can hand over', async () => {
       await tx.execute(`SET LOCAL ROLE ${role}`)
       expect(await enqueueOne(tx, aJob(lane), 'all')).toBe('to a worker')
       expect(await enqueueOne(tx, aJob({ ...lane, name: 'another' }), 'all')).toBe('in line')
+      expect(await giveToKnown(tx, aJob(lane))).toBe(true)
     })
   } finally {
     await administer(url, `DROP OWNED BY ${role}`)

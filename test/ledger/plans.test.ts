@@ -36,7 +36,7 @@ const ANALYZED = sql`
 
 /** What moving a hundred jobs touches, several times over; a scan of the table or of its line touches ten times more. */
 const FEW_PAGES = 3_000
-const IN_A_FUNCTION = /redrive\.(?:enqueue|enqueue_apart|enqueue_list|bring|bring_lanes|finish|bury|defer)\(/
+const IN_A_FUNCTION = /redrive\.(?:enqueue|enqueue_apart|enqueue_list|bring|bring_lanes|finish|bury|defer|promote)\(/
 
 interface Node {
   readonly 'Node Type': string
@@ -119,6 +119,7 @@ async function planAll(db: Database): Promise<void> {
     const [first, second, ...others] = jobs
     if (!(first && second)) throw new Error('two jobs were to be claimed')
     await settle(db, [...others.map(job => completed(job)), retried(first, 3_600_000), buried(second)], '1')
+    await promote(db, 10, 'channel')
   }
 }
 

@@ -10,6 +10,7 @@ import { cancelAsked, cancelJob } from '../../src/ledger/cancel.js'
 import { heldBy, markStarted, orphans } from '../../src/ledger/claim.js'
 import { markFailed } from '../../src/ledger/dead-letter-change.js'
 import { enqueueOne } from '../../src/ledger/enqueue.js'
+import { handOver as give, takersOf } from '../../src/ledger/hand-over.js'
 import { promote } from '../../src/ledger/promote.js'
 import { pauseQueue, resumeQueue } from '../../src/ledger/queue.js'
 import { redrive } from '../../src/ledger/redrive.js'
@@ -100,22 +101,26 @@ const claim = fc.tuple(fc.nat({ max: 1 }), fc.integer({ min: 1, max: 5 })).map((
 )
 
 /** Enqueued while a worker stands by: claimed at once if it listens, unless others wait or the queue is paused. */
-const handOver = fc.tuple(queue, fc.nat({ max: 10 }), fc.nat({ max: 1 })).map(([to, priority, worker]) =>
-  command(`hand over(${to}, ${priority}, worker ${worker})`, roomForMore, async (model, { db, workers, channel }) => {
-    const session = pick(workers, worker)
-    const isThere = (job: ModelJob) => job.queue === to
-    const id = newJobId()
-    await standBy(db, session, channel ?? 'nobody listens', [{ queue: to, name: NAME }])
-    const made = { id, queue: to, name: NAME, priority, payloadText: '{}' }
-    const handed = (await enqueueOne(db, made, 'all')) === 'to a worker'
-    await standBy(db, session, '', [])
-    expect(handed).toBe(channel !== undefined && !model.in('waiting').some(isThere) && !model.paused.has(to))
-    const job = model.enqueue(id, to, priority, 0, undefined)
-    const held = (await heldBy(db, session)).find(held => held.id === id)
-    expect(held !== undefined).toBe(handed)
-    if (held) model.claim(job, session, held.lease)
-  }),
-)
+const handOver = fc
+  .tuple(queue, fc.nat({ max: 10 }), fc.nat({ max: 1 }), fc.boolean())
+  .map(([to, priority, worker, known]) => {
+    const label = `hand over(${to}, ${priority}, worker ${worker}${known ? ', who is known' : ''})`
+    return command(label, roomForMore, async (model, { db, workers, channel }) => {
+      const session = pick(workers, worker)
+      const isThere = (job: ModelJob) => job.queue === to
+      const id = newJobId()
+      await standBy(db, session, channel ?? 'nobody listens', [{ queue: to, name: NAME }])
+      const made = { id, queue: to, name: NAME, priority, payloadText: '{}' }
+      const [taker] = known ? await takersOf(db, made) : []
+      const handed = (taker && (await give(db, made, taker))) || (await enqueueOne(db, made, 'all')) === 'to a worker'
+      await standBy(db, session, '', [])
+      expect(handed).toBe(channel !== undefined && !model.in('waiting').some(isThere) && !model.paused.has(to))
+      const job = model.enqueue(id, to, priority, 0, undefined)
+      const held = (await heldBy(db, session)).find(held => held.id === id)
+      expect(held !== undefined).toBe(handed)
+      if (held) model.claim(job, session, held.lease)
+    })
+  })
 
 const start = index.map(which =>
   command(`mark started(${which})`, running, async (model, { db }) => {

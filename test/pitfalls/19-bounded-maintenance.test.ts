@@ -17,6 +17,7 @@ const BOUNDED_OTHERWISE: readonly [RegExp, string][] = [
   [/redrive\.tally/, 'rows are counts: one for each queue, day and settling lane'],
   [/redrive\.dead_letter_count/, 'rows are counts: one for each queue, status, kind and connection'],
   [/redrive\.make_groups\(/, 'it takes its limit'],
+  [/redrive\.promote\(/, 'it takes its limit'],
   [/FROM redrive\.queue\s+WHERE/, 'the settings of queues'],
 ]
 

@@ -64,7 +64,7 @@ describe('the settler', () => {
     const { clock, settler, flushes } = story()
     void settler.settle(end('a'))
     await clock.advance(0)
-    for (let nth = 0; nth < 2_000; nth += 1) void settler.settle(end(`late ${nth}`))
+    for (let nth = 0; nth < 4_000; nth += 1) void settler.settle(end(`late ${nth}`))
     await clock.advance(0)
     expect(flushes.map(({ names }) => names.length)).toEqual([1, 1_000])
     expect(new Set(flushes.map(({ lane }) => lane)).size).toBe(2)
@@ -92,7 +92,7 @@ describe('the settler', () => {
 
   it('writes no more than a thousand at once', async () => {
     const { clock, settler, flushes } = story()
-    for (let nth = 0; nth < 2_500; nth += 1) void settler.settle(end(`job ${nth}`))
+    for (let nth = 0; nth < 4_000; nth += 1) void settler.settle(end(`job ${nth}`))
     await clock.advance(0)
     expect(flushes.map(({ names }) => names.length)).toEqual([1_000, 1_000])
   })

@@ -3,10 +3,10 @@
 import type pg from 'pg'
 
 /** `broke`: to be told of an error after which nobody can tell what state the connection is in. */
-export async function lend<T>(
-  pool: Pick<pg.Pool, 'connect'>,
-  work: (client: pg.PoolClient, broke: (error: Error) => void) => Promise<T>,
-): Promise<T> {
+export type LentWork<T> = (client: pg.PoolClient, broke: (error: Error) => void) => Promise<T>
+export type Lend = <T>(work: LentWork<T>) => Promise<T>
+
+export async function lend<T>(pool: Pick<pg.Pool, 'connect'>, work: LentWork<T>): Promise<T> {
   let broken: Error | undefined
   const broke = (error: Error) => {
     broken = error

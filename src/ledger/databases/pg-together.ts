@@ -1,16 +1,16 @@
 // Several statements as one transaction, each sent before the one before it is answered: Postgres works on one while the next
 // is made here. Needs connections that send without waiting (`pipeline`) and can be given bytes: those of a pool of our own.
-import type pg from 'pg'
 import type { Clock } from '../../domain/clock.js'
 import type { Piece, Statement, WireParam } from '../database.js'
-import { lend } from './pg-lend.js'
+import { askClient, type Patience } from './pg-ask.js'
+import type { Lend } from './pg-lend.js'
 import type { PreparedNames } from './pg-prepared.js'
 
 export interface TogetherOptions {
-  readonly pool: pg.Pool
+  readonly lend: Lend
   readonly render: (statement: Statement) => string
   readonly prepared: PreparedNames
-  readonly timeoutMs: number
+  readonly patience: Patience
   readonly clock: Clock
 }
 
@@ -28,11 +28,10 @@ export async function sendTogether(pieces: readonly Piece[], options: TogetherOp
 }
 
 const sendAll = (pieces: readonly Piece[], options: TogetherOptions): Promise<void> =>
-  lend(options.pool, async (client, broke) => {
-    const { render, prepared, timeoutMs, clock } = options
+  options.lend(async (client, broke) => {
+    const { render, prepared, patience, clock } = options
     const send = (text: string, values: readonly WireParam[] = [], name?: string): Promise<unknown> => {
-      const query = { text, values: [...values], query_timeout: timeoutMs, ...(name && { name }) }
-      const answer = client.query(query as pg.QueryConfig)
+      const answer = askClient(client, { text, values: [...values], ...(name && { name }) }, patience)
       // Looked at when it is its turn.
       answer.catch(() => {})
       return answer

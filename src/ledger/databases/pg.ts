@@ -16,7 +16,8 @@ import type {
   Transaction,
 } from '../database.js'
 import { statementTexts } from '../schema-name.js'
-import { lend } from './pg-lend.js'
+import { Asker, askClient, Patience, SILENT } from './pg-ask.js'
+import { type Lend, lend } from './pg-lend.js'
 import { subscribe } from './pg-listener.js'
 import { preparedNames } from './pg-prepared.js'
 import { sendTogether } from './pg-together.js'
@@ -68,27 +69,32 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>, ow
   const render = statementTexts(options.schema)
   const now = options.now ?? (() => null)
   const clock = options.clock ?? systemClock
-  const query_timeout = (options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS) + SILENCE_MS
+  const patience = new Patience(clock, (options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS) + SILENCE_MS)
+  const littlePatience = new Patience(clock, SILENCE_MS)
+  const asker = new Asker(pool, patience, { keeps: own !== undefined })
+  const lendOne: Lend = work => {
+    asker.giveBack()
+    return lend(pool, work)
+  }
   const subscriptions = new Set<Subscription>()
   const prepared = preparedNames()
 
-  const on = (client: Pick<pg.Pool, 'query'>): Queryable => ({
-    now,
-    async query<Row>(statement: Statement, params: readonly Param[] = []) {
-      const query = { text: render(statement), values: params as Param[], query_timeout }
-      const send = (name?: string) => client.query({ ...query, ...(name && { name }) } as pg.QueryConfig)
-      // Not within a transaction, which would not outlive the loss of a statement.
-      const name = statement.hot && client === pool ? prepared.nameOf(query.text) : undefined
-      const answered = send(name).catch(error => (name && prepared.wasLost(error) ? send() : Promise.reject(error)))
-      return (await answered.catch(throwClear)).rows as Row[]
-    },
-  })
+  const query = async <Row>(statement: Statement, params: readonly Param[] = []): Promise<Row[]> => {
+    const text = render(statement)
+    const values = params as Param[]
+    const name = statement.hot ? prepared.nameOf(text) : undefined
+    if (name === undefined) return rowsOf(asker.ask({ text, values }))
+    const answer = asker.ask({ text, values, name }).catch(error => {
+      if (prepared.wasLost(error)) return asker.ask({ text, values })
+      throw error
+    })
+    return rowsOf(answer)
+  }
 
-  const { query } = on(pool)
-  const together = async (pool: pg.Pool, pieces: readonly Piece[]) => {
+  const together = async (pieces: readonly Piece[]) => {
     const [first] = pieces
     if (!first) return
-    if (pieces.length > 1) return sendTogether(pieces, { pool, prepared, render, clock, timeoutMs: query_timeout })
+    if (pieces.length > 1) return sendTogether(pieces, { lend: lendOne, prepared, render, clock, patience })
     const { statement, params } = first()
     await query(statement, params as readonly Param[])
   }
@@ -99,18 +105,23 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>, ow
     schema: options.schema,
     now,
     query,
-    ...(own && { together: (pieces: readonly Piece[]) => together(own, pieces).catch(throwClear) }),
+    ...(own && { together: (pieces: readonly Piece[]) => together(pieces).catch(throwClear) }),
     transaction<T>(work: (tx: Transaction) => Promise<T>) {
-      const inTransaction = lend(pool, async (client, broke) => {
-        const limited = (text: string, limitMs = query_timeout) =>
-          client.query({ text, query_timeout: limitMs } as pg.QueryConfig)
+      const inTransaction = lendOne(async (client, broke) => {
+        // Nothing is prepared: a transaction would not outlive the loss of a statement.
+        const tx: Transaction = {
+          now,
+          query: (statement, params = []) =>
+            rowsOf(askClient(client, { text: render(statement), values: params as Param[] }, patience)),
+          execute: async text => void (await client.query(text)),
+        }
         try {
-          await limited('BEGIN')
-          const result = await work({ ...on(client), execute: async text => void (await client.query(text)) })
-          await limited('COMMIT')
+          await askClient(client, { text: 'BEGIN' }, patience)
+          const result = await work(tx)
+          await askClient(client, { text: 'COMMIT' }, patience)
           return result
         } catch (error) {
-          await limited('ROLLBACK', SILENCE_MS).catch(broke)
+          await askClient(client, { text: 'ROLLBACK' }, littlePatience).catch(broke)
           throw error
         }
       })
@@ -125,6 +136,7 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>, ow
     },
     async close() {
       await Promise.all([...subscriptions].map(subscription => subscription.close()))
+      asker.close()
       await end()
     },
   }
@@ -183,10 +195,20 @@ function within(client: ForeignClient, render: (statement: Statement) => string,
   }
 }
 
+async function rowsOf<Row>(answer: Promise<pg.QueryResult>): Promise<Row[]> {
+  try {
+    return (await answer).rows
+  } catch (error) {
+    // Made where the answer was read: who asked says more.
+    Error.captureStackTrace(error as Error)
+    return throwClear(error as Error)
+  }
+}
+
 const QUERY_CANCELED = '57014'
 
 function throwClear(error: Error & { code?: string }): never {
-  if (error.code === QUERY_CANCELED || error.message === 'Query read timeout') {
+  if (error.code === QUERY_CANCELED || error.message === SILENT) {
     throw new RedriveError('STATEMENT_TIMEOUT', `A statement was given up: ${error.message}`, { cause: error })
   }
   throw error

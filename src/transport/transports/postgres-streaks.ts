@@ -4,6 +4,7 @@
 // INVARIANT: a streak ends with a wake-up. Who waited when we last asked may be gone by then, and all workers asleep. While it goes on, they
 // look by themselves: whoever took the others has just had work, and looks again soon (runtime/looks.ts).
 import type { Clock, Timer } from '../../domain/clock.js'
+import { PerLane } from '../per-lane.js'
 import type { Lane } from '../transport.js'
 
 /** So long nothing is asked, at first and at most: twice as long each time that others still wait. */
@@ -24,7 +25,7 @@ interface Streak {
 export class Streaks {
   readonly #clock: Clock
   readonly #wake: (queue: string) => Promise<void>
-  readonly #streaks = new Map<string, Streak>()
+  readonly #streaks = new PerLane<Streak>(({ queue }) => ({ queue, lastsMs: 0, until: 0, wakeUp: undefined }))
   readonly #waking = new Set<Promise<void>>()
 
   constructor(clock: Clock, wake: (queue: string) => Promise<void>) {
@@ -34,30 +35,28 @@ export class Streaks {
 
   /** Tells whether others waited in this lane when a job was put there. */
   asked(lane: Lane, othersWait: boolean): void {
-    const streak = this.#of(lane)
+    const streak = this.#streaks.of(lane)
     streak.lastsMs = othersWait ? Math.min(LONGEST_MS, Math.max(SHORTEST_MS, streak.lastsMs * 2)) : 0
     streak.until = this.#clock.monotonic() + streak.lastsMs
   }
 
   /** True: it need not be asked now. */
   lasts(lane: Lane): boolean {
-    return this.#clock.monotonic() < this.#of(lane).until
+    return this.#clock.monotonic() < this.#streaks.of(lane).until
   }
 
-  /** Puts a job in line without asking. */
-  async put(lane: Lane, insert: () => Promise<void>): Promise<void> {
-    try {
-      await insert()
-    } finally {
-      // Afterwards, so that whoever is woken finds it; and if it failed as well, because it may be there all the same.
-      const streak = this.#of(lane)
-      if (!streak.wakeUp) this.#tellAtItsEnd(streak)
-    }
+  /**
+   * A job was put in line without asking. To be told afterwards, so that whoever is woken finds it; and if it failed as well, because it may be
+   * there all the same.
+   */
+  wasPut(lane: Lane): void {
+    const streak = this.#streaks.of(lane)
+    if (!streak.wakeUp) this.#tellAtItsEnd(streak)
   }
 
   /** Tells now what would be told later. */
   async end(): Promise<void> {
-    for (const streak of this.#streaks.values()) if (streak.wakeUp) this.#tell(streak)
+    for (const streak of this.#streaks.all()) if (streak.wakeUp) this.#tell(streak)
     await Promise.all(this.#waking)
   }
 
@@ -72,15 +71,5 @@ export class Streaks {
     streak.wakeUp = undefined
     const waking = this.#wake(streak.queue).finally(() => this.#waking.delete(waking))
     this.#waking.add(waking)
-  }
-
-  #of({ queue, name }: Lane): Streak {
-    const key = `${queue}\n${name}`
-    let streak = this.#streaks.get(key)
-    if (!streak) {
-      streak = { queue, lastsMs: 0, until: 0, wakeUp: undefined }
-      this.#streaks.set(key, streak)
-    }
-    return streak
   }
 }

@@ -7,6 +7,7 @@ import { serviceOfNews } from '../../ledger/breaker.js'
 import { claim, heldBy } from '../../ledger/claim.js'
 import type { Database, ForeignClient, Queryable, Subscription } from '../../ledger/database.js'
 import { canBeHandedOver, canGoBehind, enqueue, enqueueBehind, enqueueOne } from '../../ledger/enqueue.js'
+import { handOver, takersOf } from '../../ledger/hand-over.js'
 import { waitingIn } from '../../ledger/job.js'
 import { ensureQueues } from '../../ledger/queue.js'
 import { settlingShard } from '../../ledger/settle/tally.js'
@@ -17,6 +18,7 @@ import type { ConsumeOptions, Consumer, Transport } from '../transport.js'
 import { Echo } from './postgres-echo.js'
 import { Line } from './postgres-line.js'
 import { Streaks } from './postgres-streaks.js'
+import { Takers } from './postgres-takers.js'
 
 export interface PostgresTransport extends Transport {
   /** Where NOTIFYs go; null where nobody can hear them. */
@@ -41,6 +43,7 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
   const streaks = new Streaks(clock, async queue => {
     if (channel !== null) await ring(db, channel, queue).catch(() => {})
   })
+  const takers = new Takers(clock, lane => takersOf(db, lane))
 
   const wake = (queue: string) => {
     for (const { lanes, onWake } of consumers) if (lanes.some(lane => lane.queue === queue)) onWake()
@@ -70,7 +73,6 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
   // embedded database has only one connection, and the caller is on it: there the row comes and goes with the caller's
   // transaction, and is made again next time.
   const makeKnown = async (jobs: readonly NewJob[], tx: ForeignClient | undefined) => {
-    if (jobs.every(job => knownQueues.has(job.queue))) return
     const unknown = [...new Set(jobs.map(job => job.queue))].filter(queue => !knownQueues.has(queue))
     if (tx && db.kind === 'embedded') return ensureQueues(db.within(tx), unknown)
     await ensureQueues(db, unknown)
@@ -80,6 +82,8 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
   // All or none: one lane is one statement; several need a transaction around them.
   const enqueueLanes = async (jobs: readonly NewJob[], tx: ForeignClient | undefined) => {
     const lanes = byLane(jobs)
+    // What comes after these is not handed over past them.
+    for (const [first] of lanes) if (first) takers.forget(first)
     const on = async (queryable: Queryable) => {
       const results: Enqueued[] = []
       for (const lane of lanes) results.push(...(await enqueue(queryable, lane, channel)))
@@ -91,21 +95,50 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
     return only && oneStatement ? enqueue(db, only, channel) : db.transaction(on)
   }
 
-  /** False: it is no different from many. */
-  const publishOne = async (job: NewJob, channel: string): Promise<boolean> => {
-    if (streaks.lasts(job) && canGoBehind(job)) {
-      await streaks.put(job, () => enqueueBehind(db, job))
-      wake(job.queue)
-      return true
+  /** One job, in no transaction but its own. Undefined: it is no different from many. */
+  const publishOne = (job: NewJob, channel: string): Promise<Enqueued[]> | undefined => {
+    if (streaks.lasts(job) && canGoBehind(job)) return goBehind(job)
+    return isHanding || !canBeHandedOver(job) ? undefined : offer(job, channel)
+  }
+
+  const goBehind = async (job: NewJob): Promise<Enqueued[]> => {
+    try {
+      await enqueueBehind(db, job)
+    } finally {
+      streaks.wasPut(job)
     }
-    if (isHanding || !canBeHandedOver(job)) return false
+    wake(job.queue)
+    return asAsked(job)
+  }
+
+  /** To a worker that stands by, if there is one. */
+  const offer = async (job: NewJob, channel: string): Promise<Enqueued[]> => {
     isHanding = true
-    const went = await enqueueOne(db, job, channel).finally(() => {
+    try {
+      const taker = takers.of(job)
+      const went = taker && (await handOver(db, job, taker)) ? 'to a worker' : await enqueueOne(db, job, channel)
+      streaks.asked(job, went === 'behind others')
+      if (went === 'to a worker') takers.handed(job)
+      else {
+        takers.forget(job)
+        wake(job.queue)
+      }
+    } finally {
       isHanding = false
-    })
-    streaks.asked(job, went === 'behind others')
-    if (went !== 'to a worker') wake(job.queue)
-    return true
+    }
+    return asAsked(job)
+  }
+
+  const publishAll = async (jobs: readonly NewJob[], tx: ForeignClient | undefined): Promise<Enqueued[]> => {
+    const results = await enqueueLanes(jobs, tx)
+    if (!tx) for (const queue of new Set(jobs.map(job => job.queue))) wake(queue)
+    return results
+  }
+
+  const publish = (jobs: readonly NewJob[], tx: ForeignClient | undefined): Promise<Enqueued[]> => {
+    const [only] = jobs
+    const isAlone = only && jobs.length === 1 && !tx && channel !== null
+    return (isAlone && publishOne(only, channel)) || publishAll(jobs, tx)
   }
 
   return {
@@ -116,15 +149,9 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
       newsListeners.add(listener)
       return () => newsListeners.delete(listener)
     },
-    async publish(jobs: readonly NewJob[], tx?: ForeignClient): Promise<Enqueued[]> {
-      await makeKnown(jobs, tx)
-      const [only] = jobs
-      if (only && jobs.length === 1 && !tx && channel !== null && (await publishOne(only, channel))) {
-        return [{ id: only.id, deduplicated: false }]
-      }
-      const results = await enqueueLanes(jobs, tx)
-      if (!tx) for (const queue of new Set(jobs.map(job => job.queue))) wake(queue)
-      return results
+    publish(jobs: readonly NewJob[], tx?: ForeignClient): Promise<Enqueued[]> {
+      if (jobs.every(job => knownQueues.has(job.queue))) return publish(jobs, tx)
+      return makeKnown(jobs, tx).then(() => publish(jobs, tx))
     },
     consume(options): Consumer {
       consumers.add(options)
@@ -153,11 +180,14 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
     depth: queue => waitingIn(db, queue),
     async close() {
       consumers.clear()
+      takers.close()
       await streaks.end()
       await subscription?.close()
     },
   }
 }
+
+const asAsked = ({ id }: NewJob): Enqueued[] => [{ id, deduplicated: false }]
 
 /** Runs of jobs that share what a lane's jobs have in common, in their order. */
 function byLane(jobs: readonly NewJob[]): NewJob[][] {

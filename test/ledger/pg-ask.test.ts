@@ -1,0 +1,112 @@
+// How statements are asked: with one timer for all who wait, and with the last connection kept at hand.
+import { describe, expect, it } from 'vitest'
+import { hot, type Statement, sql } from '../../src/ledger/database.js'
+import { Patience } from '../../src/ledger/databases/pg-ask.js'
+import { manualClock } from '../../src/testing/manual-clock.js'
+import { administer, freshDatabase } from '../support/databases.js'
+import { until } from '../support/until.js'
+
+describe('patience', () => {
+  function waiting() {
+    const clock = manualClock()
+    const patience = new Patience(clock, 100)
+    const gaveUp: string[] = []
+    const begin = (name: string) => patience.begin(() => gaveUp.push(name))
+    return { clock, patience, gaveUp, begin }
+  }
+
+  it('ends for each when its own time is over, and not for those who were answered', async () => {
+    const { clock, patience, gaveUp, begin } = waiting()
+    begin('a')
+    await clock.advance(30)
+    const answered = begin('b')
+    await clock.advance(30)
+    begin('c')
+    patience.end(answered)
+    await clock.advance(39)
+    expect(gaveUp).toEqual([])
+    await clock.advance(1)
+    expect(gaveUp).toEqual(['a'])
+    await clock.advance(59)
+    expect(gaveUp).toEqual(['a'])
+    await clock.advance(1)
+    expect(gaveUp).toEqual(['a', 'c'])
+    expect(clock.pending).toBe(0)
+  })
+
+  it('has one timer, however many wait, and none when nobody does', async () => {
+    const { clock, patience, gaveUp, begin } = waiting()
+    const all = Array.from({ length: 50 }, (_, nth) => begin(String(nth)))
+    expect(clock.pending).toBe(1)
+    for (const each of all) patience.end(each)
+    await clock.advance(100)
+    expect(clock.pending).toBe(0)
+    begin('late')
+    await clock.advance(99)
+    expect(gaveUp).toEqual([])
+    await clock.advance(1)
+    expect(gaveUp).toEqual(['late'])
+  })
+})
+
+describe('connections that are kept at hand', () => {
+  const PID = sql`SELECT pg_backend_pid() AS pid`
+  const SLEEP = sql`SELECT pg_sleep(0.05), pg_backend_pid() AS pid`
+  async function aPool(poolSize: number) {
+    const fresh = await freshDatabase('server')
+    const db = fresh.another({ poolSize })
+    const pid = async () => (await db.query<{ pid: number }>(PID))[0]?.pid
+    return { db, pid, url: fresh.url as string }
+  }
+
+  it('are used again, and left to a transaction if there is no other', { timeout: 10_000 }, async () => {
+    const { db, pid } = await aPool(1)
+    const first = await pid()
+    expect(await pid()).toBe(first)
+    const within = await db.transaction(async tx => {
+      // Waits until the transaction has ended: it has the only connection.
+      const meanwhile = pid()
+      const [row] = await tx.query<{ pid: number }>(PID)
+      return { pid: row?.pid, meanwhile }
+    })
+    expect(within.pid).toBe(first)
+    expect(await within.meanwhile).toBe(first)
+    const both = await Promise.all([pid(), db.transaction(tx => tx.query(PID)), pid(), db.transaction(async () => 1)])
+    expect(both).toEqual([first, [{ pid: first }], first, 1])
+  })
+
+  it('are no more than the pool may have, where many ask at once', async () => {
+    const { db } = await aPool(3)
+    const asked = await Promise.all(Array.from({ length: 9 }, () => db.query<{ pid: number }>(SLEEP)))
+    expect(new Set(asked.map(([row]) => row?.pid)).size).toBe(3)
+  })
+
+  it('are asked again what they were asked before', async () => {
+    const { db } = await aPool(5)
+    const statements = ['claim', 'settle', 'renew'].map(name =>
+      hot(sql`SELECT pg_sleep(0.05), pg_backend_pid() AS pid, '${name}' AS name`),
+    )
+    const ask = async (nth: number) => (await db.query<{ pid: number }>(statements[nth] as Statement))[0]?.pid
+    const pids = await Promise.all([0, 1, 2].map(ask))
+    expect(new Set(pids).size).toBe(3)
+    for (const nth of [2, 0, 1, 1, 2, 0]) expect(await ask(nth)).toBe(pids[nth])
+    expect(await Promise.all([1, 0, 2].map(ask))).toEqual([pids[1], pids[0], pids[2]])
+  })
+
+  it('are replaced when they were killed while nobody asked', async () => {
+    const { pid, url } = await aPool(2)
+    const first = await pid()
+    await administer(url, `SELECT pg_terminate_backend(${first})`)
+    await until('it is gone and we know', async () => {
+      const now = await pid().catch(() => first)
+      return now !== undefined && now !== first
+    })
+  })
+
+  it('are replaced after a statement that failed', async () => {
+    const { db, pid } = await aPool(1)
+    const first = await pid()
+    await expect(db.query(sql`SELECT 1 / 0`)).rejects.toMatchObject({ code: '22012' })
+    expect(await pid()).not.toBe(first)
+  })
+})
