@@ -1673,6 +1673,7 @@ AS $function$
 DECLARE
   moment timestamptz := coalesce(at, now());
   head   text := concat_ws(E'\x1f', "redrive".millis(moment), of_queue, of_name);
+  oldest integer := age(pg_snapshot_xmin(pg_current_snapshot())::xid);
 BEGIN
   RETURN QUERY
   WITH taken AS (
@@ -1683,7 +1684,7 @@ BEGIN
     WHERE j.state = 'waiting' AND j.ctid = ANY (ARRAY(
       SELECT j.ctid FROM "redrive".job j
       WHERE j.queue = of_queue AND j.name = of_name AND j.in_line AND j.line > coalesce(after, 0) AND j.state = 'waiting'
-        AND (after IS NULL OR j.xmax = '0')
+        AND (after IS NULL OR j.xmax = '0' OR age(j.xmax) > oldest)
         AND EXISTS (SELECT FROM "redrive".session s WHERE s.id = of_session AND s.ended_at IS NULL AND s.expires_at > moment)
         AND NOT EXISTS (SELECT FROM "redrive".queue q WHERE q.name = of_queue AND q.paused_at IS NOT NULL)
       ORDER BY j.line LIMIT most FOR UPDATE SKIP LOCKED))

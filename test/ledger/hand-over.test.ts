@@ -220,6 +220,23 @@ it('gives nothing to one who was cut off, from that moment on', async () => {
   await until('its connection is gone', async () => !(await give(db, aJob(lane))))
 })
 
+it('gives to one who begins to listen while another hand-over looks whether he does', async () => {
+  const { db, url = '', another } = await freshDatabase('server')
+  const lane = { queue: 'mail', name: 'send' }
+  await standBy(db, await aSession(db), 'mine', [lane])
+  const begun = await db.transaction(async looking => {
+    await looking.query(sql`SELECT pg_advisory_xact_lock_shared(hashtextextended('mine', 0))`)
+    const listens = listening(another(), 'mine')
+    await until('it waits', async () => {
+      const waiting = await administer(url, `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`)
+      return waiting.length > 0
+    })
+    return { listens }
+  })
+  await begun.listens
+  expect(await give(db, aJob(lane))).toBe(true)
+})
+
 it('nobody can read the name of a channel in what the server shows of statements', async () => {
   const { db, url = '' } = await freshDatabase('server')
   await listening(db, 'a_secret_name')

@@ -1,5 +1,6 @@
 // How statements are asked: with one timer for all who wait, and with the last connection kept at hand.
 import { describe, expect, it } from 'vitest'
+import type { Clock } from '../../src/domain/clock.js'
 import { hot, type Statement, sql } from '../../src/ledger/database.js'
 import { Patience } from '../../src/ledger/databases/pg-ask.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
@@ -52,9 +53,9 @@ describe('patience', () => {
 describe('connections that are kept at hand', () => {
   const PID = sql`SELECT pg_backend_pid() AS pid`
   const SLEEP = sql`SELECT pg_sleep(0.05), pg_backend_pid() AS pid`
-  async function aPool(poolSize: number) {
+  async function aPool(poolSize: number, clock?: Clock) {
     const fresh = await freshDatabase('server')
-    const db = fresh.another({ poolSize })
+    const db = fresh.another({ poolSize, ...(clock && { clock }) })
     const pid = async () => (await db.query<{ pid: number }>(PID))[0]?.pid
     return { db, pid, url: fresh.url as string }
   }
@@ -91,6 +92,26 @@ describe('connections that are kept at hand', () => {
     expect(new Set(pids).size).toBe(3)
     for (const nth of [2, 0, 1, 1, 2, 0]) expect(await ask(nth)).toBe(pids[nth])
     expect(await Promise.all([1, 0, 2].map(ask))).toEqual([pids[1], pids[0], pids[2]])
+  })
+
+  it('are let go of when nobody has asked for ten seconds', async () => {
+    const clock = manualClock()
+    const { db, url } = await aPool(5, clock)
+    const open = () =>
+      administer(
+        url,
+        `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'redrive'`,
+      )
+    await Promise.all([1, 2, 3].map(() => db.query(SLEEP)))
+    await clock.advance(9_000)
+    const [row] = await db.query<{ pid: number }>(PID)
+    await clock.advance(1_000)
+    await until('two are closed', async () => (await open()).length === 1)
+    await clock.advance(8_999)
+    expect(await db.query(PID), 'was asked a second ago').toEqual([row])
+    await clock.advance(10_000)
+    await until('all are closed', async () => (await open()).length === 0)
+    expect(await db.query(PID), 'and opened again').toHaveLength(1)
   })
 
   it('are replaced when they were killed while nobody asked', async () => {

@@ -4,6 +4,7 @@ import type { SessionId } from '../../src/domain/ids.js'
 import { newJobId } from '../../src/domain/ids.js'
 import type { NewJob } from '../../src/domain/job.js'
 import { heldBy } from '../../src/ledger/claim.js'
+import type { Database } from '../../src/ledger/database.js'
 import type { Taker } from '../../src/ledger/hand-over.js'
 import { standBy } from '../../src/ledger/standby.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
@@ -67,11 +68,11 @@ describe('takers', () => {
       takers.handed(LANE)
     }
     expect(asked()).toBe(1)
-    await clock.advance(100)
+    await clock.advance(200)
     takers.handed(LANE)
     await clock.advance(10)
     expect(asked()).toBe(2)
-    await clock.advance(5_990)
+    await clock.advance(6_000)
     expect(takers.of(LANE)).toEqual(taker('2'))
     await clock.advance(1)
     expect(takers.of(LANE)).toBeUndefined()
@@ -87,6 +88,22 @@ describe('takers', () => {
     takers.forget(LANE)
     answer([taker('1')])
     await clock.advance(0)
+    expect(takers.of(LANE)).toBeUndefined()
+  })
+
+  it('are asked for by one question at a time, and known since its answer', async () => {
+    const clock = manualClock()
+    const answers: ((takers: readonly Taker[]) => void)[] = []
+    const takers = new Takers(clock, () => new Promise(resolve => answers.push(resolve)))
+    for (let nth = 0; nth < 10; nth += 1) {
+      takers.handed(LANE)
+      await clock.advance(1_000)
+    }
+    expect(answers).toHaveLength(1)
+    answers[0]?.([taker('1')])
+    await clock.advance(6_000)
+    expect(takers.of(LANE)).toEqual(taker('1'))
+    await clock.advance(1)
     expect(takers.of(LANE)).toBeUndefined()
   })
 
@@ -117,6 +134,43 @@ describe('takers', () => {
 
 describe('on a server', () => {
   const aJob = (): NewJob => ({ ...LANE, id: newJobId(), priority: 5, payloadText: '{"to":"ada"}' })
+
+  it('a job is not handed past those of its process that were on their way when it asked who stands by', async () => {
+    const { db, another } = await freshDatabase('server')
+    const clock = manualClock()
+    let arrives = () => {}
+    let asked: Promise<unknown> | undefined
+    const slow: Database = {
+      ...db,
+      query: (statement, params) => {
+        const answer = db.query(statement, params)
+        if (statement.text.includes('redrive.takers(')) asked = answer
+        return answer as Promise<never>
+      },
+      // Batches: not seen in line until later.
+      together: async pieces => {
+        await new Promise<void>(resolve => {
+          arrives = resolve
+        })
+        await db.together?.(pieces)
+      },
+    }
+    const transport = postgresTransport(slow, clock)
+    onTestFinished(() => transport.close())
+    await listening(another(), 'mine')
+    const session = await aSession(db)
+    await standBy(db, session, 'mine', [LANE])
+    await transport.publish([aJob()])
+    const batch = transport.publish([aJob(), aJob()])
+    await transport.publish([aJob()])
+    await clock.advance(10)
+    expect(await asked, 'nobody is in line yet').toHaveLength(1)
+    arrives()
+    await batch
+    await transport.publish([aJob()])
+    expect(await heldBy(db, session)).toHaveLength(2)
+    expect(await take(db, await aSession(db), 10)).toHaveLength(3)
+  })
 
   it('jobs go to those who are known, in turn, and in line when they are gone', async () => {
     const { db, another } = await freshDatabase('server')

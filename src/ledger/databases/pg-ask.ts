@@ -58,26 +58,38 @@ interface Lent {
   readonly client: pg.PoolClient
   /** Prepared statements that were asked there. */
   readonly knows: Set<string>
+  /** When it was last answered. */
+  keptAt: number
   readonly whenBroken: (error: Error) => void
 }
 
 /** One that claims, one that settles, one for everything else. */
 const MOST_KEPT = 3
+/** As long as a pool keeps what nobody asks for. What lies between us and the server may forget a connection that is silent for minutes. */
+const IDLE_MS = 10_000
 
 /**
  * Asks on connections of a pool. With `keeps`, a few stay at hand when they are answered: to give one back and to be lent it again is a tenth of what a
  * single enqueue costs on this side, and to plan a statement where it was never asked takes as long as a thousand jobs. It must then be the only one who
- * asks there, and be told when a connection is needed for longer.
+ * asks there, and be told when a connection is needed for longer. Of what nobody asks for a while it lets go, so that a process can end, and nobody is
+ * asked who was cut off meanwhile.
  */
 export class Asker {
   readonly #pool: Pick<pg.Pool, 'connect'> & { readonly waitingCount?: number }
   readonly #patience: Patience
+  readonly #clock: Clock
   #keeps: boolean
+  /** In the order in which they were answered. */
   readonly #kept: Lent[] = []
+  #timer: Timer | undefined
 
-  constructor(pool: Pick<pg.Pool, 'connect'>, patience: Patience, { keeps }: { keeps: boolean }) {
+  constructor(
+    pool: Pick<pg.Pool, 'connect'>,
+    { patience, clock, keeps }: { patience: Patience; clock: Clock; keeps: boolean },
+  ) {
     this.#pool = pool
     this.#patience = patience
+    this.#clock = clock
     this.#keeps = keeps
   }
 
@@ -102,6 +114,7 @@ export class Asker {
   /** Keeps nothing any more. */
   close(): void {
     this.#keeps = false
+    this.#timer?.cancel()
     while (this.#kept.length > 0) this.giveBack()
   }
 
@@ -116,6 +129,7 @@ export class Asker {
     const lent: Lent = {
       client,
       knows: new Set(),
+      keptAt: 0,
       // What is under way is told by its answer.
       whenBroken: error => {
         const place = this.#kept.indexOf(lent)
@@ -156,14 +170,34 @@ export class Asker {
   }
 
   #keepOrRelease(lent: Lent): void {
-    if (this.#keeps && this.#kept.length < MOST_KEPT && !this.#pool.waitingCount) this.#kept.push(lent)
-    else release(lent)
+    if (!this.#keeps || this.#kept.length === MOST_KEPT || this.#pool.waitingCount) {
+      release(lent)
+      return
+    }
+    lent.keptAt = this.#clock.monotonic()
+    this.#kept.push(lent)
+    this.#timer ??= this.#clock.timer(IDLE_MS, this.#letGo, { background: true })
+  }
+
+  readonly #letGo = (): void => {
+    this.#timer = undefined
+    const now = this.#clock.monotonic()
+    for (let first = this.#kept[0]; first; first = this.#kept[0]) {
+      const leftMs = first.keptAt + IDLE_MS - now
+      if (leftMs > 0) {
+        this.#timer = this.#clock.timer(leftMs, this.#letGo, { background: true })
+        return
+      }
+      this.#kept.shift()
+      release(first, true)
+    }
   }
 }
 
-function release({ client, whenBroken }: Lent, error?: Error): void {
+/** `end`: with an error, or true, nobody is lent it again. */
+function release({ client, whenBroken }: Lent, end?: Error | boolean): void {
   client.off('error', whenBroken)
-  client.release(error)
+  client.release(end)
 }
 
 /** On this connection, which is of no use any more if it stays silent. */

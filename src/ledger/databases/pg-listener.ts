@@ -9,9 +9,14 @@ import type { Channels, Listener, Subscription } from '../database.js'
 
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 10_000
+/** A hand-over that looks whether somebody listens has the lock itself, for as long as it takes to write that down. */
+const LOCK_LIMIT_MS = 1_000
+const LOCK_NOT_AVAILABLE = '55P03'
 
 const NAME_SECRET = `
-  SELECT set_config('redrive.channel', $1, false), pg_try_advisory_lock(hashtextextended($1, 0))`
+  SELECT set_config('redrive.channel', $1, false), set_config('lock_timeout', '${LOCK_LIMIT_MS}', false),
+         pg_try_advisory_lock(hashtextextended($1, 0)) AS locked`
+const LOCK_SECRET = `SELECT pg_advisory_lock(hashtextextended(current_setting('redrive.channel'), 0))`
 const LISTEN_SECRETLY = `DO $$ BEGIN EXECUTE format('LISTEN %I', current_setting('redrive.channel')); END $$`
 
 export function subscribe(config: pg.ClientConfig, channels: Channels, listener: Listener, clock: Clock): Subscription {
@@ -59,6 +64,12 @@ async function listenOn(client: pg.Client, { open, secret }: Channels): Promise<
   await client.connect()
   await client.query(`LISTEN ${client.escapeIdentifier(open)}`)
   if (secret === undefined) return
-  await client.query(NAME_SECRET, [secret])
+  const { rows } = await client.query<{ locked: boolean }>(NAME_SECRET, [secret])
+  if (!rows[0]?.locked) await client.query(LOCK_SECRET).catch(unlessOurselves)
   await client.query(LISTEN_SECRETLY)
+}
+
+/** The connection before this one, of which the server does not know yet that it broke: it has the lock in our place. */
+function unlessOurselves(error: Error & { code?: string }): void {
+  if (error.code !== LOCK_NOT_AVAILABLE) throw error
 }

@@ -34,6 +34,8 @@ export interface PgOptions {
 
 const DEFAULT_STATEMENT_TIMEOUT_MS = 30_000
 const CONNECT_TIMEOUT_MS = 10_000
+/** So long a connection may be silent before the system asks whether the other end is there: the way to it is not forgotten then. */
+const KEEP_ALIVE_MS = 30_000
 /** How much longer than the server we wait for its answer: the last resort, for one that has fallen silent. */
 const SILENCE_MS = 5_000
 
@@ -52,6 +54,7 @@ export function openPg(connectionString: string | undefined, options: PgOptions)
     statement_timeout: timeoutMs,
     idle_in_transaction_session_timeout: timeoutMs * 2,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     pipeline: true,
   } as pg.PoolConfig)
   // An idle connection that breaks is replaced at the next query; without a listener it would end the process.
@@ -71,7 +74,7 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>, ow
   const clock = options.clock ?? systemClock
   const patience = new Patience(clock, (options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS) + SILENCE_MS)
   const littlePatience = new Patience(clock, SILENCE_MS)
-  const asker = new Asker(pool, patience, { keeps: own !== undefined })
+  const asker = new Asker(pool, { patience, clock, keeps: own !== undefined })
   const lendOne: Lend = work => {
     asker.giveBack()
     return lend(pool, work)

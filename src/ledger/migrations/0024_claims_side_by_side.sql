@@ -2,8 +2,9 @@
 -- lock of each, in vain: a sixth of what a claim took with four workers. A row that somebody is taking says so itself
 -- (xmax), and is stepped over.
 --
--- So does a row that somebody began to take and gave up, because his statement was cancelled or his connection broke. That one is free, and is not
--- overlooked for long: the line is looked at from its start, and without this condition, every now and then (transports/postgres-line.ts).
+-- So does a row that somebody began to take and gave up, because his statement was cancelled or his connection broke. Whoever that was is no longer
+-- among those that run: what is older than the oldest of these has ended, and the row is free. A transaction that runs for long makes all that came after it
+-- look as if it ran as well; then such a row is found when the line is looked at from its start, without this condition (transports/postgres-line.ts).
 -- INVARIANT: a session that has ended or lapsed claims nothing, and a paused queue gives nothing.
 CREATE OR REPLACE FUNCTION redrive.bring(at timestamptz, of_session bigint, of_queue text, of_name text, most integer, after bigint)
 RETURNS SETOF text LANGUAGE plpgsql
@@ -12,6 +13,7 @@ SET work_mem = '64MB' AS $$
 DECLARE
   moment timestamptz := coalesce(at, now());
   head   text := concat_ws(E'\x1f', redrive.millis(moment), of_queue, of_name);
+  oldest integer := age(pg_snapshot_xmin(pg_current_snapshot())::xid);
 BEGIN
   RETURN QUERY
   WITH taken AS (
@@ -22,7 +24,7 @@ BEGIN
     WHERE j.state = 'waiting' AND j.ctid = ANY (ARRAY(
       SELECT j.ctid FROM redrive.job j
       WHERE j.queue = of_queue AND j.name = of_name AND j.in_line AND j.line > coalesce(after, 0) AND j.state = 'waiting'
-        AND (after IS NULL OR j.xmax = '0')
+        AND (after IS NULL OR j.xmax = '0' OR age(j.xmax) > oldest)
         AND EXISTS (SELECT FROM redrive.session s WHERE s.id = of_session AND s.ended_at IS NULL AND s.expires_at > moment)
         AND NOT EXISTS (SELECT FROM redrive.queue q WHERE q.name = of_queue AND q.paused_at IS NOT NULL)
       ORDER BY j.line LIMIT most FOR UPDATE SKIP LOCKED))

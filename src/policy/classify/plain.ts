@@ -1,5 +1,6 @@
 // Errors that carry a message and nothing else: what most code throws by itself, and in an outage the same one thousands of times. There is
 // nothing more in them to look for, and what they say depends on their type and message alone, so that it is worked out once.
+import { types } from 'node:util'
 import { attempt } from '../read.js'
 import { remember } from '../remember.js'
 
@@ -12,7 +13,8 @@ const USUAL_KEYS: ReadonlySet<PropertyKey> = new Set(['stack', 'message', 'name'
 export const isPlain = (error: unknown): boolean => attempt(() => hasOnlyTheUsual(error)) ?? false
 
 function hasOnlyTheUsual(error: unknown): boolean {
-  if (!BUILT_IN.has(Object.getPrototypeOf(error))) return false
+  // A proxy may have more to say than it lists.
+  if (!BUILT_IN.has(Object.getPrototypeOf(error)) || types.isProxy(error)) return false
   for (const key of Reflect.ownKeys(error as object)) if (!USUAL_KEYS.has(key)) return false
   return true
 }

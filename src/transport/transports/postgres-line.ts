@@ -2,7 +2,8 @@
 // has ended and was not vacuumed yet: a claim that began at the start each time would step over all of them each time. A
 // full answer says that everything up to its last job is taken: the next look begins there, and for a moment only,
 // because a job may come in before it (a higher priority, a transaction that took its place early and committed late, one
-// given back), and because from there on, rows that look as if somebody was taking them are stepped over: he may have broken off.
+// given back), and because from there on, rows that look as if somebody was taking them are stepped over: while a transaction runs for long, that is
+// not known of one who broke off meanwhile.
 import type { Clock } from '../../domain/clock.js'
 import type { ClaimedJob } from '../../domain/job.js'
 import type { LaneDemand } from '../transport.js'

@@ -16,9 +16,11 @@ interface Known {
   takers: readonly Taker[]
   /** Whose turn it is. */
   turn: number
-  askedAt: number
+  /** When they were told of. */
+  toldAt: number
   handedAt: number
-  asking?: Timer
+  /** They are being asked for, or will be in a moment. */
+  asking: Timer | undefined
   /** How often they were forgotten: who was asked for before that is not known. */
   forgotten: number
 }
@@ -27,7 +29,8 @@ export class Takers {
   readonly #clock: Clock
   readonly #ask: (lane: Lane) => Promise<readonly Taker[]>
   readonly #known = new PerLane<Known>(() => {
-    return { takers: [], turn: 0, askedAt: Number.NEGATIVE_INFINITY, handedAt: Number.NEGATIVE_INFINITY, forgotten: 0 }
+    const never = Number.NEGATIVE_INFINITY
+    return { takers: [], turn: 0, toldAt: never, handedAt: never, asking: undefined, forgotten: 0 }
   })
 
   constructor(clock: Clock, ask: (lane: Lane) => Promise<readonly Taker[]>) {
@@ -38,7 +41,7 @@ export class Takers {
   /** One who stood by a moment ago. */
   of(lane: Lane): Taker | undefined {
     const known = this.#known.of(lane)
-    if (known.takers.length === 0 || this.#clock.monotonic() - known.askedAt > KNOWN_MS) return undefined
+    if (known.takers.length === 0 || this.#clock.monotonic() - known.toldAt > KNOWN_MS) return undefined
     known.turn = (known.turn + 1) % known.takers.length
     return known.takers[known.turn]
   }
@@ -49,8 +52,7 @@ export class Takers {
     const now = this.#clock.monotonic()
     const followsAnother = now - known.handedAt < AGAIN_MS
     known.handedAt = now
-    if (!followsAnother || now - known.askedAt < AGAIN_MS) return
-    known.askedAt = now
+    if (!followsAnother || known.asking || now - known.toldAt < AGAIN_MS) return
     known.asking = this.#clock.timer(LATER_MS, () => this.#askFor(lane, known), { background: true })
   }
 
@@ -61,12 +63,12 @@ export class Takers {
 
   #askFor(lane: Lane, known: Known): void {
     const { forgotten } = known
-    this.#ask(lane).then(
-      takers => {
-        if (known.forgotten === forgotten) known.takers = takers
-      },
-      () => this.forget(lane),
-    )
+    const told = (takers: readonly Taker[]) => {
+      known.asking = undefined
+      known.toldAt = this.#clock.monotonic()
+      known.takers = known.forgotten === forgotten ? takers : []
+    }
+    this.#ask(lane).then(told, () => told([]))
   }
 
   /** Nobody is known until it was asked again: one of them did not stand by any more, or others wait in line. */

@@ -80,10 +80,7 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
   }
 
   // All or none: one lane is one statement; several need a transaction around them.
-  const enqueueLanes = async (jobs: readonly NewJob[], tx: ForeignClient | undefined) => {
-    const lanes = byLane(jobs)
-    // What comes after these is not handed over past them.
-    for (const [first] of lanes) if (first) takers.forget(first)
+  const enqueueLanes = async (lanes: readonly NewJob[][], tx: ForeignClient | undefined) => {
     const on = async (queryable: Queryable) => {
       const results: Enqueued[] = []
       for (const lane of lanes) results.push(...(await enqueue(queryable, lane, channel)))
@@ -91,8 +88,8 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
     }
     const [only] = lanes
     if (tx) return on(db.within(tx))
-    const oneStatement = lanes.length === 1 && (jobs.length === 1 || jobs.every(job => job.uniqueKey === undefined))
-    return only && oneStatement ? enqueue(db, only, channel) : db.transaction(on)
+    const oneStatement = only?.length === 1 || only?.every(job => job.uniqueKey === undefined)
+    return only && lanes.length === 1 && oneStatement ? enqueue(db, only, channel) : db.transaction(on)
   }
 
   /** One job, in no transaction but its own. Undefined: it is no different from many. */
@@ -129,8 +126,15 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
     return asAsked(job)
   }
 
+  const forgetTakers = (lanes: readonly NewJob[][]) => {
+    for (const [first] of lanes) if (first) takers.forget(first)
+  }
+
   const publishAll = async (jobs: readonly NewJob[], tx: ForeignClient | undefined): Promise<Enqueued[]> => {
-    const results = await enqueueLanes(jobs, tx)
+    const lanes = byLane(jobs)
+    // What comes after these is not handed over past them: not to who is known now, nor to who is told of before they are seen in line.
+    forgetTakers(lanes)
+    const results = await enqueueLanes(lanes, tx).finally(() => forgetTakers(lanes))
     if (!tx) for (const queue of new Set(jobs.map(job => job.queue))) wake(queue)
     return results
   }

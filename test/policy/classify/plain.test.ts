@@ -42,6 +42,9 @@ describe('errors with nothing but a message', () => {
         return 404
       }
     }
+    const unlisted = new Proxy(new Error('x'), {
+      get: (error, key) => (key === 'code' ? 'ECONNRESET' : Reflect.get(error, key)),
+    })
     const others: unknown[] = [
       new Answered('x'),
       new Error('x', { cause: undefined }),
@@ -51,12 +54,14 @@ describe('errors with nothing but a message', () => {
       Object.setPrototypeOf(new Error('x'), null),
       { message: 'x', stack: 'Error: x' },
       new Proxy(new Error('x'), { getPrototypeOf: () => Array.prototype }),
+      unlisted,
       'x',
       null,
       undefined,
     ]
     expect(others.filter(isPlain)).toEqual([])
     expect(classify(new Answered('x')).httpStatus).toBe(404)
+    expect(classify(unlisted).kind).toBe('network')
   })
 
   it('are remembered by type and message, a thousand of them, if they are short', () => {
