@@ -12,6 +12,8 @@ const NODE = join(here, 'node_modules/node/bin/node')
 
 endWithParent()
 passSignalsOn()
+// For questions without a peer: the Node of whoever asks, beside the one that the peers need.
+process.env.REDRIVE_BENCH_CALLER = JSON.stringify({ path: process.execPath, version: process.versions.node })
 process.exitCode = (await prepared()) ? await run(NODE, [join(here, 'main.mjs'), ...process.argv.slice(2)]) : 1
 if (interrupted() !== undefined) process.exitCode = interrupted()
 

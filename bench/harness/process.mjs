@@ -28,11 +28,12 @@ export class ContestantProcess {
   /**
    * @param {string} contestant
    * @param {string} address
-   * @param {Record<string, unknown> & { nodeFlags?: string[] }} options
+   * @param {Record<string, unknown> & { nodeFlags?: string[], node?: string }} options `node`: another than ours
    */
-  constructor(contestant, address, { nodeFlags, ...options }) {
+  constructor(contestant, address, { nodeFlags, node, ...options }) {
     this.#child = fork(CHILD, [contestant, address, JSON.stringify(options)], {
       ...(nodeFlags && { execArgv: nodeFlags }),
+      ...(node && { execPath: node }),
       env: { ...process.env, NODE_ENV: 'production' },
     })
     running.add(this)
