@@ -20,6 +20,8 @@ export class ContestantProcess {
   #asked = new Map()
   /** @type {(() => void) | undefined} */
   #onHandled
+  /** @type {((error: Error) => void) | undefined} */
+  #onEnded
   /** @type {Error | undefined} */
   #ended
   handled = 0
@@ -69,6 +71,7 @@ export class ContestantProcess {
     this.#ended = error
     for (const { reject } of this.#asked.values()) reject(error)
     this.#asked.clear()
+    this.#onEnded?.(error)
   }
 
   /** @param {string} command @param {Record<string, unknown>} [asked] @returns {Promise<any>} */
@@ -85,6 +88,12 @@ export class ContestantProcess {
   /** @param {() => void} listener */
   onHandled(listener) {
     this.#onHandled = listener
+  }
+
+  /** @param {(error: Error) => void} listener also told if it has ended before */
+  onEnded(listener) {
+    this.#onEnded = listener
+    if (this.#ended) listener(this.#ended)
   }
 
   /** As the machine or an impatient operator does it. */
@@ -123,7 +132,15 @@ export function untilHandled(workers, count, limitMs) {
       clearTimeout(timer)
       resolve(Math.max(...workers.map(worker => worker.lastHandledAt)))
     }
-    for (const worker of workers) worker.onHandled(check)
+    /** @param {Error} error */
+    const fail = error => {
+      clearTimeout(timer)
+      reject(error)
+    }
+    for (const worker of workers) {
+      worker.onHandled(check)
+      worker.onEnded(fail)
+    }
     check()
   })
 }
