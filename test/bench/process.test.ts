@@ -8,8 +8,12 @@ function aWorker() {
   const worker = {
     handled: 0,
     lastHandledAt: 0,
-    onHandled: (listener: () => void) => void (handled = listener),
-    onEnded: (listener: (error: Error) => void) => void (ended = listener),
+    onHandled(listener: () => void) {
+      handled = listener
+    },
+    onEnded(listener: (error: Error) => void) {
+      ended = listener
+    },
   }
   const handles = (count: number, at: number) => {
     Object.assign(worker, { handled: count, lastHandledAt: at })
