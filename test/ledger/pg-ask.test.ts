@@ -55,7 +55,7 @@ describe('connections that are kept at hand', () => {
   const SLEEP = sql`SELECT pg_sleep(0.05), pg_backend_pid() AS pid`
   async function aPool(poolSize: number, clock?: Clock) {
     const fresh = await freshDatabase('server')
-    const db = fresh.another({ poolSize, ...(clock && { clock }) })
+    const db = fresh.another({ poolSize, idleMs: 10_000, ...(clock && { clock }) })
     const pid = async () => (await db.query<{ pid: number }>(PID))[0]?.pid
     return { db, pid, url: fresh.url as string }
   }

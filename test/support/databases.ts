@@ -207,7 +207,8 @@ async function inSchemaOfItsOwn(clock: TestClock): Promise<Opened> {
 function onServer(url: string, schema: string, clock: TestClock, remove: () => Promise<unknown>): Opened {
   const doors = new Set<Database>()
   const another = (options: Partial<PgOptions> = {}) => {
-    const opened = openPg(url, { schema, now: () => clock.now, ...options })
+    // A file opens dozens of ledgers, and all files share the server's hundred connections.
+    const opened = openPg(url, { schema, now: () => clock.now, idleMs: 3_000, ...options })
     let closing: Promise<void> | undefined
     const door = { ...opened, close: () => (closing ??= opened.close()) }
     doors.add(door)

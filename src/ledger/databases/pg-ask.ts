@@ -65,8 +65,6 @@ interface Lent {
 
 /** One that claims, one that settles, one for everything else. */
 const MOST_KEPT = 3
-/** As long as a pool keeps what nobody asks for. What lies between us and the server may forget a connection that is silent for minutes. */
-const IDLE_MS = 10_000
 
 /**
  * Asks on connections of a pool. With `keeps`, a few stay at hand when they are answered: to give one back and to be lent it again is a tenth of what a
@@ -78,6 +76,7 @@ export class Asker {
   readonly #pool: Pick<pg.Pool, 'connect'> & { readonly waitingCount?: number }
   readonly #patience: Patience
   readonly #clock: Clock
+  readonly #idleMs: number
   #keeps: boolean
   /** In the order in which they were answered. */
   readonly #kept: Lent[] = []
@@ -85,11 +84,12 @@ export class Asker {
 
   constructor(
     pool: Pick<pg.Pool, 'connect'>,
-    { patience, clock, keeps }: { patience: Patience; clock: Clock; keeps: boolean },
+    { patience, clock, idleMs, keeps }: { patience: Patience; clock: Clock; idleMs: number; keeps: boolean },
   ) {
     this.#pool = pool
     this.#patience = patience
     this.#clock = clock
+    this.#idleMs = idleMs
     this.#keeps = keeps
   }
 
@@ -176,14 +176,14 @@ export class Asker {
     }
     lent.keptAt = this.#clock.monotonic()
     this.#kept.push(lent)
-    this.#timer ??= this.#clock.timer(IDLE_MS, this.#letGo, { background: true })
+    this.#timer ??= this.#clock.timer(this.#idleMs, this.#letGo, { background: true })
   }
 
   readonly #letGo = (): void => {
     this.#timer = undefined
     const now = this.#clock.monotonic()
     for (let first = this.#kept[0]; first; first = this.#kept[0]) {
-      const leftMs = first.keptAt + IDLE_MS - now
+      const leftMs = first.keptAt + this.#idleMs - now
       if (leftMs > 0) {
         this.#timer = this.#clock.timer(leftMs, this.#letGo, { background: true })
         return

@@ -28,12 +28,16 @@ export interface PgOptions {
   readonly clock?: Clock
   readonly statementTimeoutMs?: number
   readonly poolSize?: number
+  /** So long a connection is kept that nobody asks. */
+  readonly idleMs?: number
   /** Off: wake by polling alone, as behind a pooler that cannot LISTEN. */
   readonly listen?: boolean
 }
 
 const DEFAULT_STATEMENT_TIMEOUT_MS = 30_000
 const CONNECT_TIMEOUT_MS = 10_000
+/** What lies between us and the server may forget a connection that is silent for minutes. */
+const IDLE_MS = 10_000
 /** So long a connection may be silent before the system asks whether the other end is there: the way to it is not forgotten then. */
 const KEEP_ALIVE_MS = 30_000
 /** How much longer than the server we wait for its answer: the last resort, for one that has fallen silent. */
@@ -51,6 +55,7 @@ export function openPg(connectionString: string | undefined, options: PgOptions)
     max: options.poolSize ?? 10,
     application_name: 'redrive',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: options.idleMs ?? IDLE_MS,
     statement_timeout: timeoutMs,
     idle_in_transaction_session_timeout: timeoutMs * 2,
     keepAlive: true,
@@ -74,7 +79,8 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>, ow
   const clock = options.clock ?? systemClock
   const patience = new Patience(clock, (options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS) + SILENCE_MS)
   const littlePatience = new Patience(clock, SILENCE_MS)
-  const asker = new Asker(pool, { patience, clock, keeps: own !== undefined })
+  const idleMs = options.idleMs ?? IDLE_MS
+  const asker = new Asker(pool, { patience, clock, idleMs, keeps: own !== undefined })
   const lendOne: Lend = work => {
     asker.giveBack()
     return lend(pool, work)
