@@ -4,7 +4,7 @@
 import type { JobId } from '../domain/ids.js'
 import type { RecoveryStatus } from '../domain/lifecycle.js'
 import { type AuditEntry, reasonOf } from './audit.js'
-import { type Queryable, sql } from './database.js'
+import { hot, type Queryable, sql } from './database.js'
 import { FREEZE, FREEZE_IN_BATCHES, filterParams, PREVIEW, type Sought, searchOf } from './dead-letter-search.js'
 
 const TAKEN = `id, died_at, seq, queue, name, job_priority, payload, job_created_at, max_attempts, redrives, unique_key,
@@ -67,6 +67,21 @@ const REDRIVE_AUDITED = redriving(`, audited AS (
     FROM answer
   )`)
 
+/** The same for letters without a key, with their places: a function, which numbers nothing and is planned once (0025_send_back.sql). */
+const SEND_BACK_AUDITED = hot(sql`
+  WITH back AS MATERIALIZED (
+    SELECT * FROM redrive.send_back($2::timestamptz, $1::uuid[], $4::bigint[])
+  ), audited AS (
+    INSERT INTO redrive.audit (at, actor, action, target_type, target, reason, after)
+    SELECT coalesce($2::timestamptz, now()), $5, $6, $7, $8, $9,
+      json_build_object('redriven', coalesce(sum(went), 0), 'conflicts', 0)
+    FROM back
+  )
+  SELECT went_to AS queue, went::integer AS went, NULL AS conflicts,
+    CASE WHEN (SELECT sum(went) FROM back) < cardinality($1::uuid[]) THEN array_to_string(gone, ',') END AS redriven,
+    CASE WHEN $3::text IS NOT NULL THEN pg_notify($3, went_to) END AS woken
+  FROM back`)
+
 export interface RedriveResult {
   readonly redriven: readonly JobId[]
   /** Left as they are: another live job holds their unique key. */
@@ -89,20 +104,44 @@ export interface RedriveBatch {
   readonly keyed: boolean
 }
 
+/** One of a set that was frozen, with its places. */
+export interface FrozenBatch extends RedriveBatch {
+  readonly places: string
+}
+
 export const batchOf = (ids: readonly JobId[]): RedriveBatch => ({ ids: ids.join(','), places: null, keyed: true })
 
-/** The same, and which queues have work now. `entry`: written to the audit with how many went, and how many did not. */
+interface Went {
+  readonly queue: string
+  readonly went: number
+  readonly conflicts: string | null
+  readonly redriven: string | null
+}
+
+/** The same, and which queues have work now. */
 export async function redriveMany(
   db: Queryable,
   { ids, places, keyed }: RedriveBatch,
   channel: string | null,
-  entry?: AuditEntry,
 ): Promise<RedriveResult & { readonly queues: ReadonlySet<string> }> {
-  type Row = { queue: string; went: number; conflicts: string | null; redriven: string | null }
-  const params = [`{${ids}}`, db.now(), channel, places, keyed]
-  const rows = entry
-    ? await db.query<Row>(REDRIVE_AUDITED, [...params, ...auditParams(entry)])
-    : await db.query<Row>(REDRIVE, params)
+  return resultOf(ids, await db.query<Went>(REDRIVE, [`{${ids}}`, db.now(), channel, places, keyed]))
+}
+
+/** A batch that was frozen, as a transaction of its own. `entry`: written to the audit with how many went, and how many did not. */
+export async function sendBack(
+  db: Queryable,
+  { ids, places, keyed }: FrozenBatch,
+  channel: string | null,
+  entry: AuditEntry,
+): Promise<RedriveResult & { readonly queues: ReadonlySet<string> }> {
+  const sent = [`{${ids}}`, db.now(), channel, places]
+  const rows = keyed
+    ? await db.query<Went>(REDRIVE_AUDITED, [...sent, keyed, ...auditParams(entry)])
+    : await db.query<Went>(SEND_BACK_AUDITED, [...sent, ...auditParams(entry)])
+  return resultOf(ids, rows)
+}
+
+function resultOf(ids: string, rows: readonly Went[]): RedriveResult & { readonly queues: ReadonlySet<string> } {
   const asked = idsOf(ids)
   const conflicts = rows.flatMap(row => idsOf(row.conflicts))
   const went = rows.reduce((sum, row) => sum + row.went, 0)
@@ -138,7 +177,7 @@ export async function freezeInBatches(
   filter: Frozen,
   limit: number,
   size: number,
-): Promise<RedriveBatch[]> {
+): Promise<FrozenBatch[]> {
   const { lead } = await searchOf(db, filter)
   type Row = { ids: string | null; places: string | null; keyed: boolean }
   const [row] = await db.query<Row>(FREEZE_IN_BATCHES[lead], [...frozenParams(db, filter, limit), size])

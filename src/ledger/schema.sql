@@ -237,12 +237,12 @@ CREATE TABLE redrive.dead_letter (
   CONSTRAINT dead_letter_priority CHECK (((priority >= 0) AND (priority <= 10))),
   CONSTRAINT dead_letter_resolved CHECK (((resolved_at IS NOT NULL) = (status = ANY (ARRAY['recovered'::redrive.recovery_status, 'permanently_failed'::redrive.recovery_status]))))
 );
-CREATE INDEX dead_letter_by_status ON redrive.dead_letter USING btree (status, kind, died_at, seq);
-CREATE INDEX dead_letter_by_queue ON redrive.dead_letter USING btree (queue, status, died_at, seq);
-CREATE INDEX dead_letter_by_name ON redrive.dead_letter USING btree (name, status, died_at, seq);
-CREATE INDEX dead_letter_by_fingerprint ON redrive.dead_letter USING btree (fingerprint, status, died_at, seq);
-CREATE INDEX dead_letter_by_service ON redrive.dead_letter USING btree (service, status, died_at, seq) WHERE (service IS NOT NULL);
-CREATE INDEX dead_letter_by_assigned_to ON redrive.dead_letter USING btree (assigned_to, status, died_at, seq) WHERE (assigned_to IS NOT NULL);
+CREATE INDEX dead_letter_by_status ON redrive.dead_letter USING btree (status, kind, died_at, seq) WITH (deduplicate_items=off);
+CREATE INDEX dead_letter_by_queue ON redrive.dead_letter USING btree (queue, status, died_at, seq) WITH (deduplicate_items=off);
+CREATE INDEX dead_letter_by_name ON redrive.dead_letter USING btree (name, status, died_at, seq) WITH (deduplicate_items=off);
+CREATE INDEX dead_letter_by_fingerprint ON redrive.dead_letter USING btree (fingerprint, status, died_at, seq) WITH (deduplicate_items=off);
+CREATE INDEX dead_letter_by_service ON redrive.dead_letter USING btree (service, status, died_at, seq) WITH (deduplicate_items=off) WHERE (service IS NOT NULL);
+CREATE INDEX dead_letter_by_assigned_to ON redrive.dead_letter USING btree (assigned_to, status, died_at, seq) WITH (deduplicate_items=off) WHERE (assigned_to IS NOT NULL);
 CREATE INDEX dead_letter_by_resolved ON redrive.dead_letter USING btree (resolved_at) WHERE (resolved_at IS NOT NULL);
 CREATE INDEX dead_letter_to_triage ON redrive.dead_letter USING btree (triage_at) WHERE (triage_at IS NOT NULL);
 
@@ -1872,4 +1872,38 @@ BEGIN
   RETURN QUERY
   SELECT NULL::text, 0::bigint, date_part('epoch', j.run_at) * 1000 - date_part('epoch', moment) * 1000 FROM "redrive".job j
   WHERE NOT j.in_line AND j.run_at > moment ORDER BY j.run_at LIMIT 1;
+END $function$;
+
+CREATE OR REPLACE FUNCTION redrive.send_back(at timestamp with time zone, ids uuid[], places bigint[])
+ RETURNS TABLE(went_to text, went bigint, gone uuid[])
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+DECLARE
+  moment timestamptz := coalesce(at, now());
+BEGIN
+  RETURN QUERY
+  WITH marked AS (
+    UPDATE "redrive".dead_letter d
+    SET status = 'redriving', recovery_attempts = d.recovery_attempts + 1, redriven_at = moment, updated_at = moment, resolved_at = NULL,
+        resolution = NULL
+    FROM unnest(ids, places) AS asked(id, place)
+    -- As a value, not as a condition: nobody is to look for them by their status.
+    WHERE d.id = asked.id
+      AND (d.status IN ('pending', 'permanently_failed') AND d.redrives = d.recovery_attempts AND d.unique_key IS NULL) IS TRUE
+    RETURNING asked.place, d.id, d.queue, d.name, d.job_priority, d.payload, d.job_created_at, d.max_attempts, d.redrives, d.service,
+      d.tenant, d.user_id, d.project
+  ), revived AS (
+    INSERT INTO "redrive".job (id, line, state, queue, name, priority, payload, run_at, created_at, max_attempts, redrives, service, tenant,
+                             user_id, project)
+    SELECT id, "redrive".line_of(job_priority, place), 'waiting', queue, name, job_priority, payload, moment, job_created_at, max_attempts,
+           redrives + 1, service, tenant, user_id, project
+    FROM marked
+  )
+  SELECT queue, count(*), array_agg(id) FROM marked GROUP BY queue;
 END $function$;

@@ -27,7 +27,15 @@ import {
 import { type DeadLetterCount, deadLetterCounts } from '../ledger/dead-letter-count.js'
 import type { DeadLetterFilter, Sought } from '../ledger/dead-letter-search.js'
 import { membersOf } from '../ledger/group-members.js'
-import { batchOf, freezeInBatches, preview, type RedriveResult, redrive, redriveMany } from '../ledger/redrive.js'
+import {
+  batchOf,
+  freezeInBatches,
+  preview,
+  type RedriveResult,
+  redrive,
+  redriveMany,
+  sendBack,
+} from '../ledger/redrive.js'
 import { wakeChannel } from '../ledger/wake-channel.js'
 import { type Acting, actorOf, type Desk, jobId, notFound, pageLimit } from './context.js'
 
@@ -120,7 +128,7 @@ export function deadLetters(desk: Desk) {
       const redriven: JobId[] = []
       const conflicts: JobId[] = []
       await inLanes(batches, async batch => {
-        const done = await redriveMany(db, batch, channel, audit)
+        const done = await sendBack(db, batch, channel, audit)
         redriven.push(...done.redriven)
         conflicts.push(...done.conflicts)
         for (const queue of done.queues) desk.wake(queue)

@@ -1,17 +1,26 @@
 // pitfalls 19 and 24 at the desk: whatever is asked of many dead letters, a page reads no more of them than it may, by an
 // index, whether the table was ever analyzed or not. Rows are counted, not time.
 import { describe, expect, it } from 'vitest'
-import type { JobId } from '../../src/domain/ids.js'
-import { type Database, sql } from '../../src/ledger/database.js'
+import { type JobId, newJobId } from '../../src/domain/ids.js'
+import { type Database, type Param, type Statement, sql } from '../../src/ledger/database.js'
 import { countDeadLetters, listDeadLetters } from '../../src/ledger/dead-letter.js'
 import type { Sought } from '../../src/ledger/dead-letter-search.js'
 import { freeze, freezeInBatches, preview, redrive } from '../../src/ledger/redrive.js'
 import { beforeFirst, freshDatabase } from '../support/databases.js'
 import { explaining, type PlanNode } from '../support/explaining.js'
+import { sentBack } from '../support/story.js'
 
 const MANY = 60_000
 /** What a page may look at, and a few more: a branch looks one ahead. */
 const MOST_READ = 10_100
+
+/** Three letters, their indexes and three jobs; a scan of all letters touches several thousand. */
+const FEW_PAGES = 500
+
+interface Buffers {
+  readonly 'Shared Hit Blocks': number
+  readonly 'Shared Read Blocks': number
+}
 
 const FILL = sql`
   INSERT INTO redrive.dead_letter (id, lease, died_at, updated_at, job_created_at, total_attempts, lost, redrives,
@@ -135,5 +144,28 @@ describe.each(['never analyzed', 'analyzed'] as const)('pitfall 24: 60,000 dead 
     expect(seen.length).toBeGreaterThan(0)
     expect(seen.filter(node => node['Actual Loops'] * node['Actual Rows'] > ids.length)).toEqual([])
     expect(seen.filter(node => node['Node Type'] === 'Seq Scan')).toEqual([])
+  })
+
+  it('sending back a frozen batch touches pages of its letters, and not of the others', async () => {
+    const rare = await freeze(db, { queue: 'rare', status: 'pending' }, 1_000)
+    expect(rare).toHaveLength(3)
+    const pages: number[] = []
+    await db
+      .transaction(async tx => {
+        // What a function reads is in no plan: its pages are counted, the second time, when it is planned.
+        const query = async <Row>(statement: Statement, params: readonly Param[] = []) => {
+          const text = `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${statement.text}`
+          const [row] = await tx.query<{ 'QUERY PLAN': { Plan: Buffers }[] }>({ text }, params)
+          for (const { Plan } of row?.['QUERY PLAN'] ?? []) {
+            pages.push(Plan['Shared Hit Blocks'] + Plan['Shared Read Blocks'])
+          }
+          return [] as Row[]
+        }
+        for (const ids of [[newJobId()], rare]) await sentBack({ ...db, query }, ids)
+        throw new Error('taken back')
+      })
+      .catch(error => expect(error.message).toBe('taken back'))
+    expect(pages).toEqual([expect.any(Number), expect.any(Number)])
+    expect(pages[1]).toBeLessThan(FEW_PAGES)
   })
 })

@@ -15,7 +15,7 @@ import { forgetAttempts, forgetPayloads } from '../../src/ledger/retention.js'
 import { renewSession } from '../../src/ledger/session.js'
 import { settle } from '../../src/ledger/settle.js'
 import { beforeFirst, freshDatabase } from '../support/databases.js'
-import { aJob, aSession, buried, cancelled, completed, retried, take } from '../support/story.js'
+import { aJob, aSession, buried, cancelled, completed, retried, sentBack, take } from '../support/story.js'
 
 const EACH = 200_000
 /** More than any statement here is asked for, and far less than there is. */
@@ -36,7 +36,8 @@ const ANALYZED = sql`
 
 /** What moving a hundred jobs touches, several times over; a scan of the table or of its line touches ten times more. */
 const FEW_PAGES = 3_000
-const IN_A_FUNCTION = /redrive\.(?:enqueue|enqueue_apart|enqueue_list|bring|bring_lanes|finish|bury|defer|promote)\(/
+const IN_A_FUNCTION =
+  /redrive\.(?:enqueue|enqueue_apart|enqueue_list|bring|bring_lanes|finish|bury|defer|promote|send_back)\(/
 
 interface Node {
   readonly 'Node Type': string
@@ -249,6 +250,7 @@ describe('pitfall 24: on 400,000 live jobs that were never analyzed', () => {
     ['find jobs asked to be cancelled', db => cancelAsked(db)],
     ['cancel an idle job', db => cancelJob(db, newJobId(), 'no')],
     ['redrive', db => redrive(db, [newJobId(), newJobId()], 'channel')],
+    ['redrive those without a key', db => sentBack(db, [newJobId()])],
     ['look a job up', db => findJob(db, newJobId())],
     ['forget old attempts', db => forgetAttempts(db, 1_000, 100)],
     ['forget old payloads', db => forgetPayloads(firstPartOf(db), -3_600_000, 100)],

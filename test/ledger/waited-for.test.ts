@@ -1,6 +1,7 @@
 // A row that somebody changes while another statement waits for its lock: what that statement does must still reach it. Seen
 // red: with rows found again by their place (ctid), which the snapshot of the statement that waited does not see.
 import { expect, it } from 'vitest'
+import type { JobId } from '../../src/domain/ids.js'
 import { type Database, sql } from '../../src/ledger/database.js'
 import { getDeadLetter } from '../../src/ledger/dead-letter.js'
 import { annotate } from '../../src/ledger/dead-letter-change.js'
@@ -12,7 +13,7 @@ import { settle } from '../../src/ledger/settle.js'
 import type { Desk } from '../../src/operator/context.js'
 import { groups } from '../../src/operator/groups.js'
 import { freshDatabase } from '../support/databases.js'
-import { aFailure, aJob, aSession, buried, take } from '../support/story.js'
+import { aFailure, aJob, aSession, buried, sentBack, take } from '../support/story.js'
 import { until } from '../support/until.js'
 
 const WAITING = sql`
@@ -45,14 +46,17 @@ async function dead(db: Database) {
   return job.id
 }
 
-it('a dead letter that is annotated while it is sent back is marked as sent back', async () => {
+it.each<[string, (db: Database, id: JobId) => ReturnType<typeof redrive>]>([
+  ['sent back', (db, id) => redrive(db, [id], null)],
+  ['sent back with others', (db, id) => sentBack(db, [id])],
+])('a dead letter that is annotated while it is %s is marked as sent back', async (_how, sendItBack) => {
   const { db, another } = await freshDatabase('server')
   const id = await dead(db)
   const other = another()
   const { redriven } = await meanwhile(
     db,
     tx => annotate(tx, id, { notes: 'mine' }),
-    () => redrive(other, [id], null),
+    () => sendItBack(other, id),
   )
   expect(redriven).toEqual([id])
   expect(await getDeadLetter(db, id)).toMatchObject({ status: 'redriving', notes: 'mine' })

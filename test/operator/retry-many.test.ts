@@ -37,7 +37,7 @@ function meanwhile(db: Database, act: () => Promise<unknown>): Database {
   return {
     ...db,
     async query<Row>(statement: Parameters<Database['query']>[0], params: Parameters<Database['query']>[1] = []) {
-      if (statement.text.includes('UPDATE redrive.dead_letter')) {
+      if (/UPDATE redrive\.dead_letter|redrive\.send_back/.test(statement.text)) {
         acting ??= act()
         await acting
       }

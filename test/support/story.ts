@@ -1,12 +1,14 @@
 // The small steps that stories about the ledger are made of: a job, a session, a failure, the end of an attempt.
 import type { Decision } from '../../src/domain/decision.js'
 import type { Failure } from '../../src/domain/failure.js'
-import { newJobId, type SessionId } from '../../src/domain/ids.js'
+import { type JobId, newJobId, type SessionId } from '../../src/domain/ids.js'
 import type { ClaimedJob, NewJob } from '../../src/domain/job.js'
 import type { Outcome } from '../../src/domain/outcome.js'
 import type { Settlement } from '../../src/domain/settlement.js'
+import type { AuditEntry } from '../../src/ledger/audit.js'
 import { claim } from '../../src/ledger/claim.js'
 import type { Database } from '../../src/ledger/database.js'
+import { sendBack } from '../../src/ledger/redrive.js'
 import { openSession } from '../../src/ledger/session.js'
 
 export const aJob = (job: Partial<NewJob> = {}): NewJob => ({
@@ -64,3 +66,9 @@ export const buried = (job: Held, failure = aFailure(), reason = 'transient: att
 
 export const cancelled = (job: Held, reason = 'no longer wanted') =>
   ended(job, { type: 'cancelled', reason }, { type: 'cancel', reason })
+
+const BULK: AuditEntry = { actor: 'ada', action: 'retry many', targetType: 'dead_letter', target: 'all' }
+
+/** Letters without a unique key, as a batch of a frozen set. */
+export const sentBack = (db: Database, ids: readonly JobId[]) =>
+  sendBack(db, { ids: ids.join(','), places: `{${ids.map((_, n) => n + 1)}}`, keyed: false }, null, BULK)
