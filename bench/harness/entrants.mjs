@@ -46,6 +46,11 @@ export const POSTGRES_PEERS = [GRAPHILE, PG_BOSS, PG_BOSS_WORK, BULLMQ_POSTGRES]
 export const PEERS = [...POSTGRES_PEERS, BULLMQ_REDIS]
 export const EVERYONE = [REDRIVE, BARE, ...PEERS]
 
+/** With 100,000 jobs, those who are quick enough for it. @param {Setup} setup @returns {Setup} */
+const long = setup => ({ ...setup, key: `${setup.key}-long`, label: `${setup.label}, 100,000 jobs` })
+export const LONG_PEERS = [GRAPHILE, PG_BOSS].map(long)
+export const LONG = [...[REDRIVE, BARE].map(long), ...LONG_PEERS]
+
 /**
  * @param {readonly Setup[]} setups
  * @param {(arena: import('./arena.mjs').Arena, setup: Setup) => Promise<Figures>} measure

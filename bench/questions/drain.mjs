@@ -2,16 +2,11 @@
 // everything is settled in the database; our finished jobs stay in the history. pg-boss is given its ANALYZE. 20,000 jobs
 // last half a second, of which a good part is everyone's warm-up: 100,000 show the pace that is kept.
 import { drainRound } from '../harness/drain-round.mjs'
-import { BARE, EVERYONE, entrants, GRAPHILE, jobsFor, PG_BOSS, POSTGRES_PEERS, REDRIVE } from '../harness/entrants.mjs'
+import { EVERYONE, entrants, jobsFor, LONG, LONG_PEERS, PG_BOSS, POSTGRES_PEERS } from '../harness/entrants.mjs'
 import { atLeast, best } from '../harness/verdict.mjs'
 
 const JOBS = 20_000
 const MANY = 100_000
-const LONG = [REDRIVE, BARE, GRAPHILE, PG_BOSS].map(setup => ({
-  ...setup,
-  key: `${setup.key}-long`,
-  label: `${setup.label}, 100,000 jobs`,
-}))
 const NOT_ANALYZED = { ...PG_BOSS, key: 'pg-boss-raw', label: 'pg-boss (fetch, no ANALYZE)' }
 
 /** @type {import('../harness/rounds.mjs').Question} */
@@ -43,7 +38,7 @@ export default {
     atLeast(
       '100,000 jobs: ≥ 2 × the best Postgres peer',
       medians('redrive-long', 'perSecond'),
-      best(medians, LONG.slice(2), 'perSecond', 'most'),
+      best(medians, LONG_PEERS, 'perSecond', 'most'),
       2,
       medians('bare-long', 'perSecond'),
     ),
