@@ -28,6 +28,7 @@ export function decide(situation: Situation): Decision {
   const { outcome, job } = situation
   switch (outcome.type) {
     case 'succeeded':
+      if (outcome.result === null && job.attempt === 1) return DONE_AT_ONCE
       return { type: 'complete', result: outcome.result, reason: successOn(job.attempt) }
     case 'cancelled':
       return { type: 'cancel', reason: outcome.reason }
@@ -59,6 +60,7 @@ export function decide(situation: Situation): Decision {
 
 /** Most succeed at once: what is said of them is said once. */
 const AT_ONCE = 'succeeded on attempt 1'
+const DONE_AT_ONCE: Decision = { type: 'complete', result: null, reason: AT_ONCE }
 const successOn = (attempt: number): string => (attempt === 1 ? AT_ONCE : `succeeded on attempt ${attempt}`)
 
 function afterLoss(situation: Situation, failure: Failure): Decision {

@@ -9,7 +9,7 @@ import type { Policy } from '../domain/policy.js'
 import type { AttemptSpan } from '../domain/tracing.js'
 import { type ClassifyContext, classify } from '../policy/classify.js'
 import type { Abort } from './abort.js'
-import type { Deadlines, Limited } from './deadlines.js'
+import type { Deadlines, Limited, Turn } from './deadlines.js'
 import type { AnyJobDefinition, HandlerContext, Log } from './definition.js'
 import { encodeResult } from './payload.js'
 import { isVerdict, type Verdict } from './verdict.js'
@@ -40,6 +40,8 @@ export interface AttemptInput {
 interface Performing {
   readonly setting: AttemptSetting
   readonly input: AttemptInput
+  /** When it began. */
+  readonly turn: Turn | undefined
 }
 
 export const runAttempt = (setting: AttemptSetting, input: AttemptInput): Promise<Outcome> =>
@@ -51,6 +53,7 @@ export class Attempt<Input extends AttemptInput = AttemptInput> implements Limit
   readonly input: Input
   readonly #done: (outcome: Outcome, input: Input) => void
   #payload: unknown
+  turn: Turn | undefined
   ended = false
   timer: Timer | undefined
 
@@ -76,7 +79,7 @@ export class Attempt<Input extends AttemptInput = AttemptInput> implements Limit
   begin(): boolean {
     const { setting } = this
     const { definition, job, abort } = this.input
-    setting.deadlines.start(this)
+    this.turn = setting.deadlines.start(this)
     abort.onAbort(this)
     try {
       if (!definition.handler) {
@@ -153,10 +156,13 @@ const callWithin = (span: AttemptSpan, definition: AnyJobDefinition, payload: un
 const isAwaitable = (value: unknown): value is PromiseLike<unknown> =>
   typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function'
 
+/** Most return nothing. */
+const SUCCEEDED: Outcome = { type: 'succeeded', result: null }
+
 function succeeded(returned: unknown, attempt: Performing): Outcome {
   const { onReturned } = attempt.setting
   onReturned?.(returned)
-  if (onReturned || returned === undefined || returned === null) return { type: 'succeeded', result: null }
+  if (onReturned || returned === undefined || returned === null) return SUCCEEDED
   try {
     return { type: 'succeeded', ...encodeResult(attempt.input.definition, returned) }
   } catch (error) {
@@ -196,12 +202,10 @@ const about = ({ input: { definition, job }, setting }: Performing): ClassifyCon
 /** What the handler is given. Worked out only as far as the handler looks. */
 class Context implements HandlerContext {
   readonly #attempt: Performing
-  readonly #startedAt: number
   #job: HandlerContext['job'] | undefined
 
   constructor(attempt: Performing) {
     this.#attempt = attempt
-    this.#startedAt = attempt.setting.clock.now()
   }
 
   get attempt(): number {
@@ -221,7 +225,8 @@ class Context implements HandlerContext {
   }
 
   get deadline(): Date {
-    return new Date(this.#startedAt + this.#attempt.input.policy.timeoutMs)
+    const { turn, input } = this.#attempt
+    return new Date((turn as Turn).startedAt + input.policy.timeoutMs)
   }
 
   get log(): Log {

@@ -10,16 +10,27 @@ export interface Limited {
   overdue(): void
 }
 
+/** A turn of the event loop, in which attempts begin. */
+export interface Turn {
+  readonly startedAt: number
+}
+
 export class Deadlines {
   readonly #clock: Clock
   #started: Limited[] = []
+  #turn: Turn = { startedAt: 0 }
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  start(attempt: Limited): void {
-    if (this.#started.push(attempt) === 1) this.#clock.soon(() => this.#arm())
+  /** Returns when that was, once for all that begin in one turn. */
+  start(attempt: Limited): Turn {
+    if (this.#started.push(attempt) === 1) {
+      this.#turn = { startedAt: this.#clock.now() }
+      this.#clock.soon(() => this.#arm())
+    }
+    return this.#turn
   }
 
   #arm(): void {

@@ -11,17 +11,15 @@ import type { Settlement } from '../domain/settlement.js'
 import type { Tracing } from '../domain/tracing.js'
 import { decide } from '../policy/decide.js'
 import { announceEnd, type End } from './announce-end.js'
-import { Attempt, type AttemptInput, type AttemptSetting, identityOf } from './attempt.js'
+import { Attempt, type AttemptSetting, identityOf } from './attempt.js'
 import { Deadlines } from './deadlines.js'
 import type { Log } from './definition.js'
 import { decodePayload, toText } from './payload.js'
-import type { Policies } from './policies.js'
 import type { Settler } from './settler.js'
 import type { Held, Running } from './slots.js'
 
 export interface ExecutorOptions {
   readonly worker: string
-  readonly policies: Policies
   readonly settler: Pick<Settler, 'write'>
   readonly clock: Clock
   readonly random: Random
@@ -37,17 +35,13 @@ export interface ExecutorOptions {
   readonly onPerformed: (running: Running) => void
 }
 
-interface Begun extends AttemptInput {
-  readonly running: Running
-}
-
 /** What is written, and what is told of it then: one object, because there is one for every job. */
 type Ended = Settlement & End
 
 export class Executor {
   readonly #options: ExecutorOptions
   readonly #setting: AttemptSetting
-  #ready: Attempt<Begun>[] = []
+  #ready: Attempt<Running>[] = []
 
   constructor(options: ExecutorOptions) {
     const { clock, logFor, saveProgress } = options
@@ -63,12 +57,11 @@ export class Executor {
 
   /** Runs a job's handler and hands its end to the settler. Never throws. */
   execute(running: Running): void {
-    const { policies, clock, announce } = this.#options
+    const { clock, announce } = this.#options
     running.startedAt = clock.monotonic()
-    const policy = policies.for(running.lane.definition.policy, running.job)
     announce('job.started', this.#startOf, running)
-    if (running.job.suspect) this.#performSuspect(running, policy)
-    else this.#perform(running, policy)
+    if (running.job.suspect) this.#performSuspect(running)
+    else this.#perform(running)
   }
 
   readonly #startOf = ({ job, fetchedAt, startedAt }: Running): Events['job.started'] => {
@@ -76,12 +69,10 @@ export class Executor {
     return { job: identityOf(job), attempt: job.attempt, worker: this.#options.worker, waitedMs }
   }
 
-  #perform(running: Running, policy: Policy): void {
+  #perform(running: Running): void {
     const { tracing, worker } = this.#options
-    const { job, lane, abort } = running
-    const span = tracing?.isActive ? tracing.attempt(job, worker) : undefined
-    const begun: Begun = { definition: lane.definition, job, policy, abort, span, running }
-    if (this.#ready.push(new Attempt(this.#setting, begun, this.#performed)) === 1) void NOW.then(this.#startReady)
+    if (tracing?.isActive) running.span = tracing.attempt(running.job, worker)
+    if (this.#ready.push(new Attempt(this.#setting, running, this.#performed)) === 1) void NOW.then(this.#startReady)
   }
 
   /** From the bottom of the stack: what lies between there and a handler is captured and printed with each of its errors. */
@@ -92,17 +83,17 @@ export class Executor {
   }
 
   /** A job whose last worker died runs only once its start is on record. */
-  #performSuspect(running: Running, policy: Policy): void {
+  #performSuspect(running: Running): void {
     const { markStarted, onPerformed } = this.#options
     markStarted(running.job).then(
-      ours => (ours ? this.#perform(running, policy) : onPerformed(running)),
-      () => this.#performed({ type: 'interrupted', started: false }, { running, policy }),
+      ours => (ours ? this.#perform(running) : onPerformed(running)),
+      () => this.#performed({ type: 'interrupted', started: false }, running),
     )
   }
 
-  readonly #performed = (outcome: Outcome, { running, policy }: Pick<Begun, 'running' | 'policy'>): void => {
+  readonly #performed = (outcome: Outcome, running: Running): void => {
     this.#options.onPerformed(running)
-    this.settle(running, policy, outcome)
+    this.settle(running, running.policy, outcome)
   }
 
   /** decide → settle → announce. */

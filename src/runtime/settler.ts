@@ -159,17 +159,21 @@ const batchSize = (waiting: readonly Item[]): number => {
   return count
 }
 
-const bySort = (items: readonly Item[]): Item[][] => {
+const bySort = (items: Item[]): Item[][] => {
+  const first = items[0] && sortOf(items[0])
+  if (items.every(item => sortOf(item) === first)) return [items]
   const groups = new Map<string, Item[]>()
   for (const item of items) {
-    const { decision, lease } = item.settlement
-    const sort = isCarriedLease(lease) ? `carried ${decision.type}` : decision.type
+    const sort = sortOf(item)
     const group = groups.get(sort)
     if (group) group.push(item)
     else groups.set(sort, [item])
   }
   return [...groups.values()]
 }
+
+const sortOf = ({ settlement: { decision, lease } }: Item): string =>
+  isCarriedLease(lease) ? `carried ${decision.type}` : decision.type
 
 /** Postgres says that the data itself is the trouble: classes 22 (data), 23 (constraint) and 54 (limits). */
 const isUnstorable = (error: unknown): boolean => /^(22|23|54)/.test(String((error as { code?: unknown })?.code))

@@ -2,6 +2,8 @@
 // and in each lane.
 import type { Lease } from '../domain/ids.js'
 import type { ClaimedJob } from '../domain/job.js'
+import type { Policy } from '../domain/policy.js'
+import type { AttemptSpan } from '../domain/tracing.js'
 import type { LaneDemand, Lane as LaneName } from '../transport/transport.js'
 import { Abort } from './abort.js'
 import type { AnyJobDefinition } from './definition.js'
@@ -25,18 +27,22 @@ export interface Lane {
 export interface Held {
   readonly job: ClaimedJob
   readonly lane: Lane
+  readonly definition: AnyJobDefinition
   /** The monotonic time of its claim. */
   readonly fetchedAt: number
   /** That of its start; as long as it waits, that of its claim. */
   startedAt: number
-  /** Set when it starts. */
+  /** These are set when it starts: it is then all that an attempt is given (runtime/attempt.ts). */
   abort: Abort | undefined
+  policy: Policy | undefined
+  span: AttemptSpan | undefined
   /** Where it stands among those that run. */
   place: number
 }
 
 export interface Running extends Held {
   abort: Abort
+  policy: Policy
 }
 
 export class Slots {
@@ -168,9 +174,14 @@ export class Slots {
   /** Takes a job in; returns it if it waits for its rate limit. */
   hold(job: ClaimedJob, fetchedAt: number): Held | undefined {
     const lane = this.#laneOf(job)
-    const held: Held = { job, lane, fetchedAt, startedAt: fetchedAt, abort: undefined, place: -1 }
+    const { definition } = lane
+    // biome-ignore format: one line for what belongs together
+    const held: Held = {
+      job, lane, definition, fetchedAt, startedAt: fetchedAt,
+      abort: undefined, policy: undefined, span: undefined, place: -1,
+    }
     lane.load += 1
-    if (!lane.definition.rateLimit || lane.hasPlenty?.(job)) {
+    if (!definition.rateLimit || lane.hasPlenty?.(job)) {
       this.#waiting.push(held)
       return undefined
     }
@@ -202,11 +213,12 @@ export class Slots {
     return held
   }
 
-  /** From now on it runs: the same object, with the right to stop it. */
-  start(held: Held): Running {
+  /** From now on it runs: the same object, with the right to stop it and the policy that holds for it. */
+  start(held: Held, policy: Policy): Running {
     const { lease } = held.job
     if (this.#reserved.size > 0) this.#reserved.delete(lease)
     held.abort = new Abort()
+    held.policy = policy
     held.place = this.#running.length
     this.#running.push(held as Running)
     return held as Running

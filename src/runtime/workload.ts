@@ -57,7 +57,7 @@ export class Workload {
   #onQuiet: (() => void) | undefined
 
   constructor(runtime: Runtime, options: WorkloadOptions) {
-    const { clock, random, db, transport, announce, policies, logFor, tracing, onDeferred } = runtime
+    const { clock, random, db, transport, announce, logFor, tracing, onDeferred } = runtime
     const { worker, slots, prefetch, heartbeat, concurrency, onRoom, onError } = options
     this.#runtime = runtime
     this.#options = options
@@ -80,7 +80,6 @@ export class Workload {
     })
     this.#executor = new Executor({
       worker,
-      policies,
       settler: { write: (settlement, done) => this.#write(settlement, done) },
       clock,
       random,
@@ -233,7 +232,7 @@ export class Workload {
   }
 
   #run(held: Held): void {
-    this.#executor.execute(this.#slots.start(held))
+    this.#executor.execute(this.#slots.start(held, this.#policyOf(held)))
   }
 
   #finished(running: Running): void {

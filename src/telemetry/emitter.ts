@@ -14,15 +14,24 @@ export function createEmitter(): Emitter {
 
   const announce: Announce = (name, event, about) => {
     const hearing = listeners.get(name)
-    if (!hearing || hearing.size === 0) return
-    const happened = event(about as NonNullable<typeof about>)
+    if (hearing !== undefined && hearing.size > 0) tell(hearing, name, event, about)
+  }
+
+  // Apart: what it remembers would else be put aside for each event that nobody hears, two for every job.
+  const tell = <Name extends EventName, About>(
+    hearing: ReadonlySet<Listener<never>>,
+    name: Name,
+    event: (about: NonNullable<About>) => Events[Name],
+    about: About,
+  ) => {
+    const happened = event(about as NonNullable<About>)
     const failed = (error: unknown) => {
       if (name !== 'error') announce('error', () => ({ where: `a listener of ${name}`, error }))
     }
     for (const listener of [...hearing]) {
       try {
         // An async listener is not waited for, but its rejection must not end the process either.
-        const told: unknown = (listener as Listener<typeof name>)(happened)
+        const told: unknown = (listener as Listener<Name>)(happened)
         if (told instanceof Promise) told.catch(failed)
       } catch (error) {
         failed(error)

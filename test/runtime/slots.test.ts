@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest'
 import type { JobId, Lease } from '../../src/domain/ids.js'
 import type { ClaimedJob } from '../../src/domain/job.js'
+import { DEFAULT_POLICY } from '../../src/domain/policy.js'
 import { defineJob } from '../../src/index.js'
 import type { Held, Running } from '../../src/runtime/slots.js'
 import { Slots } from '../../src/runtime/slots.js'
@@ -13,7 +14,7 @@ const jobOf = ({ queue, name }: { queue: string; name: string }, nth: number) =>
 
 function running(slots: Slots, jobs: readonly ClaimedJob[]): Running[] {
   for (const job of jobs) slots.hold(job, 0)
-  return jobs.map(() => slots.start(slots.next() as Held))
+  return jobs.map(() => slots.start(slots.next() as Held, DEFAULT_POLICY))
 }
 
 it('whoever ends leaves the others where they are, and leaves once', () => {
