@@ -40,10 +40,12 @@ interface Item {
 const LANES = 2
 const LARGEST_BATCH = 1_000
 /**
- * A second lane opens only for so many, where the ledger is far behind: another connection has to learn every statement first, and where handlers and
- * ledger share processors, two that write take turns (docs/decisions/0033).
+ * A second lane opens only for as much work as so many successes are, where the ledger is far behind: another connection has to learn every statement
+ * first, and where handlers and ledger share processors, two that write take turns (docs/decisions/0033).
  */
 const WORTH_A_LANE = 2_500
+/** What an end is for the ledger, in successes (docs/operations/costs.md). */
+const workOf = ({ settlement: { decision } }: Item): number => (decision.type === 'complete' ? 1 : 4)
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2_000
 
@@ -54,6 +56,8 @@ export function createSettler({ settle, instead, clock, random, onError, onWritt
   const flying = new Set<readonly Item[]>()
   const unwritten: Lease[] = []
   let inFlight = 0
+  /** Of what waits. */
+  let work = 0
   let scheduled = false
   let onIdle: (() => void) | undefined
 
@@ -62,10 +66,7 @@ export function createSettler({ settle, instead, clock, random, onError, onWritt
     scheduled = true
     clock.soon(() => {
       scheduled = false
-      while (
-        waiting.length > 0 &&
-        (freeLanes.length === LANES || (freeLanes.length > 0 && waiting.length >= WORTH_A_LANE))
-      ) {
+      while (waiting.length > 0 && (freeLanes.length === LANES || (freeLanes.length > 0 && work >= WORTH_A_LANE))) {
         void flush(freeLanes.pop() as number)
       }
     })
@@ -73,6 +74,7 @@ export function createSettler({ settle, instead, clock, random, onError, onWritt
 
   const flush = async (lane: number) => {
     const items = waiting.splice(0, batchSize(waiting))
+    for (const item of items) work -= workOf(item)
     inFlight += items.length
     flying.add(items)
     // A batch of one sort is one statement: it is written whole or not at all, and tried again as such.
@@ -124,7 +126,9 @@ export function createSettler({ settle, instead, clock, random, onError, onWritt
   }
 
   const add = <Ended extends Settlement>(ended: Ended, done: Done<Ended>) => {
-    waiting.push({ settlement: ended, done: done as Done<Settlement> })
+    const item: Item = { settlement: ended, done: done as Done<Settlement> }
+    waiting.push(item)
+    work += workOf(item)
     schedule()
   }
 

@@ -5,7 +5,7 @@ import type { Settlement } from '../../src/domain/settlement.js'
 import { createSettler } from '../../src/runtime/settler.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
 import { type Gate, gate } from '../support/gate.js'
-import { completed } from '../support/settlements.js'
+import { completed, retried } from '../support/settlements.js'
 
 const end = (name: string): Settlement => completed({ id: name as JobId, lease: `lease of ${name}` as Lease })
 const names = (batch: readonly Settlement[]) => batch.map(({ id }) => String(id))
@@ -68,6 +68,20 @@ describe('the settler', () => {
     await clock.advance(0)
     expect(flushes.map(({ names }) => names.length)).toEqual([1, 1_000])
     expect(new Set(flushes.map(({ lane }) => lane)).size).toBe(2)
+  })
+
+  it('opens it for a quarter as many that failed: they are more work', async () => {
+    const lanesAt = async (late: number, kind: (id: string) => Settlement) => {
+      const { clock, settler, flushes } = story()
+      void settler.settle(end('a'))
+      await clock.advance(0)
+      for (let nth = 0; nth < late; nth += 1) void settler.settle(kind(`late ${nth}`))
+      await clock.advance(0)
+      return flushes.length
+    }
+    const failed = (name: string) => retried({ id: name as JobId, lease: `lease of ${name}` as Lease })
+    expect(await Promise.all([lanesAt(2_499, end), lanesAt(2_500, end)])).toEqual([1, 2])
+    expect(await Promise.all([lanesAt(624, failed), lanesAt(625, failed)])).toEqual([1, 2])
   })
 
   it('cuts a batch short whose results are long', async () => {
