@@ -26,18 +26,30 @@ const SETTLE: Readonly<
 
 /** Returns the settlements that were refused, in their order. `shard`: the tally row of the lane that settles. */
 export async function settle(db: Database, batch: readonly Settlement[], shard: string): Promise<Settlement[]> {
-  const only = onlySortOf(batch)
-  if (only !== undefined) {
-    const late = await SETTLE[only](db, batch, shard)
-    return late.size === 0 ? [] : batch.filter(({ lease }) => late.has(lease))
+  const { sorts, repeated } = bySort(batch)
+  const refused = new Set(repeated)
+  for (const [sort, settlements] of sorts) {
+    const late = await SETTLE[sort](db, settlements, shard)
+    if (late.size > 0) for (const settlement of settlements) if (late.has(settlement.lease)) refused.add(settlement)
   }
+  return refused.size === 0 ? [] : batch.filter(settlement => refused.has(settlement))
+}
+
+interface Sorted {
+  readonly sorts: Iterable<readonly [Sort, readonly Settlement[]]>
+  /** A claim has one end: what is said of it a second time in the same batch is refused like anything that comes late. */
+  readonly repeated: readonly Settlement[]
+}
+
+function bySort(batch: readonly Settlement[]): Sorted {
+  const only = onlySortOf(batch)
+  if (only !== undefined) return { sorts: [[only, batch]], repeated: [] }
   const sorts = new Map<Sort, Settlement[]>()
   const seen = new Set<Lease>()
-  const refused = new Set<Settlement>()
+  const repeated: Settlement[] = []
   for (const settlement of batch) {
-    // A claim has one end: what is said of it a second time in the same batch is refused like anything that comes late.
     if (seen.has(settlement.lease)) {
-      refused.add(settlement)
+      repeated.push(settlement)
       continue
     }
     seen.add(settlement.lease)
@@ -46,11 +58,7 @@ export async function settle(db: Database, batch: readonly Settlement[], shard: 
     if (sorted) sorted.push(settlement)
     else sorts.set(sort, [settlement])
   }
-  for (const [sort, settlements] of sorts) {
-    const late = await SETTLE[sort](db, settlements, shard)
-    if (late.size > 0) for (const settlement of settlements) if (late.has(settlement.lease)) refused.add(settlement)
-  }
-  return refused.size === 0 ? [] : batch.filter(settlement => refused.has(settlement))
+  return { sorts, repeated }
 }
 
 /**
