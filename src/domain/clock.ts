@@ -32,7 +32,31 @@ export const systemClock: Clock = {
     if (options?.background) handle.unref()
     return { cancel: () => clearTimeout(handle) }
   },
-  soon: fire => void setImmediate(fire),
+  soon(fire) {
+    if (due.push(fire) === 1) setImmediate(runDue)
+  },
+}
+
+// One immediate for all. Between two of them Node runs what was promised from within its own functions, and the frames of those would be
+// captured and printed with every error of a handler that begins then.
+let due: (() => void)[] = []
+
+/** What is added meanwhile comes in another turn. One that throws does not take along those after it. */
+function runDue(): void {
+  const now = due
+  due = []
+  let ran = 0
+  try {
+    for (const fire of now) {
+      ran += 1
+      fire()
+    }
+  } finally {
+    if (ran < now.length) {
+      if (due.length === 0) setImmediate(runDue)
+      due = [...now.slice(ran), ...due]
+    }
+  }
 }
 
 export const systemRandom: Random = () => Math.random()
