@@ -9,7 +9,7 @@ import type { Policy } from '../domain/policy.js'
 import type { AttemptSpan } from '../domain/tracing.js'
 import { type ClassifyContext, classify } from '../policy/classify.js'
 import type { Abort } from './abort.js'
-import type { Deadlines, Limited, Turn } from './deadlines.js'
+import type { Deadlines, Limited } from './deadlines.js'
 import type { AnyJobDefinition, HandlerContext, Log } from './definition.js'
 import { encodeResult } from './payload.js'
 import { isVerdict, type Verdict } from './verdict.js'
@@ -40,8 +40,8 @@ export interface AttemptInput {
 interface Performing {
   readonly setting: AttemptSetting
   readonly input: AttemptInput
-  /** When it began. */
-  readonly turn: Turn | undefined
+  /** When it began, by the wall. */
+  readonly startedAt: number
 }
 
 export const runAttempt = (setting: AttemptSetting, input: AttemptInput): Promise<Outcome> =>
@@ -53,7 +53,7 @@ export class Attempt<Input extends AttemptInput = AttemptInput> implements Limit
   readonly input: Input
   readonly #done: (outcome: Outcome, input: Input) => void
   #payload: unknown
-  turn: Turn | undefined
+  startedAt = 0
   ended = false
   timer: Timer | undefined
 
@@ -79,7 +79,7 @@ export class Attempt<Input extends AttemptInput = AttemptInput> implements Limit
   begin(): boolean {
     const { setting } = this
     const { definition, job, abort } = this.input
-    this.turn = setting.deadlines.start(this)
+    this.startedAt = setting.deadlines.start(this)
     abort.onAbort(this)
     try {
       if (!definition.handler) {
@@ -225,8 +225,8 @@ class Context implements HandlerContext {
   }
 
   get deadline(): Date {
-    const { turn, input } = this.#attempt
-    return new Date((turn as Turn).startedAt + input.policy.timeoutMs)
+    const { startedAt, input } = this.#attempt
+    return new Date(startedAt + input.policy.timeoutMs)
   }
 
   get log(): Log {

@@ -10,27 +10,22 @@ export interface Limited {
   overdue(): void
 }
 
-/** A turn of the event loop, in which attempts begin. */
-export interface Turn {
-  readonly startedAt: number
-}
-
 export class Deadlines {
   readonly #clock: Clock
   #started: Limited[] = []
-  #turn: Turn = { startedAt: 0 }
+  #startedAt = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
   /** Returns when that was, once for all that begin in one turn. */
-  start(attempt: Limited): Turn {
+  start(attempt: Limited): number {
     if (this.#started.push(attempt) === 1) {
-      this.#turn = { startedAt: this.#clock.now() }
+      this.#startedAt = this.#clock.now()
       this.#clock.soon(() => this.#arm())
     }
-    return this.#turn
+    return this.#startedAt
   }
 
   #arm(): void {

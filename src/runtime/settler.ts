@@ -44,7 +44,7 @@ const LARGEST_BATCH = 1_000
  * first, and where handlers and ledger share processors, two that write take turns (docs/decisions/0033).
  */
 const WORTH_A_LANE = 2_500
-/** What an end is for the ledger, in successes (docs/operations/costs.md). */
+/** What an end is for the ledger, in successes: with an attempt to be written down, three to four of them (docs/decisions/0036). */
 const workOf = ({ settlement: { decision } }: Item): number => (decision.type === 'complete' ? 1 : 4)
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2_000
