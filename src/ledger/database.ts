@@ -29,6 +29,9 @@ export interface Queryable {
   together?(pieces: readonly Piece[]): Promise<void>
 }
 
+/** Statements that follow each other closely. */
+export type Line = 'claims' | 'ends' | 'more ends'
+
 export interface Transaction extends Queryable {
   /** Runs several statements at once, without parameters: for migrations. */
   execute(text: string): Promise<void>
@@ -61,6 +64,11 @@ export interface Database extends Queryable {
   readonly exclusive: boolean
   readonly schema: string
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
+  /**
+   * The same database, with what is asked on one connection, in its order, each statement sent without waiting for the answer to the one before. Absent where
+   * there is no way to do it.
+   */
+  line?(line: Line): Database
   /** The same statements, run inside a transaction that belongs to the caller. */
   within(client: ForeignClient): Queryable
   /** Hears NOTIFY, and reconnects by itself; undefined where LISTEN is not possible or not needed. */
@@ -74,3 +82,6 @@ export const sql = (strings: TemplateStringsArray, ...parts: readonly string[]):
 
 /** For statements whose plan is the same whatever the tables look like: calls of a function, and inserts of given values. */
 export const hot = (statement: Statement): Statement => ({ ...statement, hot: true })
+
+/** On this line, where there can be one. */
+export const onLine = (db: Database, line: Line): Database => db.line?.(line) ?? db

@@ -9,6 +9,8 @@ export interface SettlerOptions {
   readonly settle: (batch: readonly Settlement[], lane: number) => Promise<Settlement[]>
   /** An end that the ledger cannot store gets another one in its place. */
   readonly instead: (settlement: Settlement, error: unknown) => Settlement
+  /** What is settled on one lane is written in its order, however much of it is on its way: nobody need wait for an answer. */
+  readonly inOrder?: boolean
   readonly clock: Clock
   readonly random: Random
   readonly onError: (error: unknown) => void
@@ -31,27 +33,32 @@ export interface Settler {
   drain(signal: AbortSignal): Promise<void>
 }
 
+type Lane = 0 | 1
+
 interface Item {
   settlement: Settlement
   replaced?: true
   readonly done: Done<Settlement>
 }
 
-const LANES = 2
 const LARGEST_BATCH = 1_000
 /**
- * A second lane opens only for as much work as so many successes are, where the ledger is far behind: another connection has to learn every statement
- * first, and where handlers and ledger share processors, two that write take turns (docs/decisions/0033).
+ * How much work, in successes, must wait until a batch is sent behind the one that is being written, so that the ledger need not wait for us when
+ * it is done with that; and until a second lane opens, where it is far behind: another connection has to learn every statement first, and where handlers
+ * and ledger share processors, two that write take turns (docs/decisions/0033, 0037).
  */
+const WORTH_SENDING = 400
 const WORTH_A_LANE = 2_500
 /** What an end is for the ledger, in successes: with an attempt to be written down, three to four of them (docs/decisions/0036). */
 const workOf = ({ settlement: { decision } }: Item): number => (decision.type === 'complete' ? 1 : 4)
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2_000
 
-export function createSettler({ settle, instead, clock, random, onError, onWritten }: SettlerOptions): Settler {
+export function createSettler(options: SettlerOptions): Settler {
+  const { settle, instead, inOrder = false, clock, random, onError, onWritten } = options
   const waiting: Item[] = []
-  const freeLanes = Array.from({ length: LANES }, (_, lane) => lane)
+  /** How many batches are on their way, by lane. */
+  const sent: Record<Lane, number> = [0, 0]
   const givenUp = new AbortController()
   const flying = new Set<readonly Item[]>()
   const unwritten: Lease[] = []
@@ -66,22 +73,29 @@ export function createSettler({ settle, instead, clock, random, onError, onWritt
     scheduled = true
     clock.soon(() => {
       scheduled = false
-      while (waiting.length > 0 && (freeLanes.length === LANES || (freeLanes.length > 0 && work >= WORTH_A_LANE))) {
-        void flush(freeLanes.pop() as number)
-      }
+      for (let lane = nextLane(); lane !== undefined; lane = nextLane()) void flush(lane)
     })
   }
 
-  const flush = async (lane: number) => {
+  const nextLane = (): Lane | undefined => {
+    if (waiting.length === 0) return undefined
+    if (sent[0] === 0 || (inOrder && sent[0] === 1 && work >= WORTH_SENDING)) return 0
+    return sent[1] === 0 && work >= WORTH_A_LANE ? 1 : undefined
+  }
+
+  const flush = async (lane: Lane) => {
+    sent[lane] += 1
     const items = waiting.splice(0, batchSize(waiting))
     for (const item of items) work -= workOf(item)
     inFlight += items.length
     flying.add(items)
     // A batch of one sort is one statement: it is written whole or not at all, and tried again as such.
-    for (const group of bySort(items)) await writeAll(group, lane)
+    const groups = bySort(items)
+    if (inOrder) await Promise.all(groups.map(group => writeAll(group, lane)))
+    else for (const group of groups) await writeAll(group, lane)
     flying.delete(items)
     inFlight -= items.length
-    freeLanes.push(lane)
+    sent[lane] -= 1
     onWritten?.()
     if (waiting.length > 0) schedule()
     else if (inFlight === 0) onIdle?.()

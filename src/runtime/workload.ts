@@ -72,6 +72,7 @@ export class Workload {
         if (first && isCarriedLease(first.lease)) return this.#hands?.settle(batch) ?? [...batch]
         return transport.settle(batch, { session: this.#session as SessionId, lane })
       },
+      inOrder: transport.capabilities.settlesInOrder,
       instead: unstorable,
       onError: error => onError('settling', error),
       onWritten: () => {

@@ -13,6 +13,8 @@ export interface Capabilities {
   readonly transactional: boolean
   /** Tells a consumer that there may be work; without it, polling alone. */
   readonly wakes: boolean
+  /** What is settled on one lane is written one after the other, without anybody waiting for the answers. */
+  readonly settlesInOrder: boolean
 }
 
 export interface ConsumeOptions {

@@ -1,7 +1,7 @@
 // How statements are asked: with one timer for all who wait, and with the last connection kept at hand.
 import { describe, expect, it } from 'vitest'
 import type { Clock } from '../../src/domain/clock.js'
-import { hot, type Statement, sql } from '../../src/ledger/database.js'
+import { type Database, hot, onLine, type Statement, sql } from '../../src/ledger/database.js'
 import { Patience } from '../../src/ledger/databases/pg-ask.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
 import { administer, freshDatabase } from '../support/databases.js'
@@ -129,5 +129,70 @@ describe('connections that are kept at hand', () => {
     const first = await pid()
     await expect(db.query(sql`SELECT 1 / 0`)).rejects.toMatchObject({ code: '22012' })
     expect(await pid()).not.toBe(first)
+  })
+})
+
+describe('a line', () => {
+  const PID = sql`SELECT pg_backend_pid() AS pid`
+  const SLEEP = sql`SELECT pg_sleep(0.05), pg_backend_pid() AS pid`
+  const NEXT = sql`SELECT nextval('place')::integer AS place, pg_backend_pid() AS pid`
+
+  async function lines(options: { poolSize?: number; clock?: Clock } = {}) {
+    const fresh = await freshDatabase('server')
+    await administer(fresh.url as string, 'CREATE SEQUENCE place')
+    const db = fresh.another({ poolSize: 5, idleMs: 10_000, ...options })
+    return { db, claims: onLine(db, 'claims'), ends: onLine(db, 'ends'), url: fresh.url as string }
+  }
+  const pidOf = async (db: Database, statement = PID) => (await db.query<{ pid: number }>(statement))[0]?.pid
+
+  it('is one connection, answers in the order in which it was asked, and does not wait for another line', async () => {
+    const { claims, ends } = await lines()
+    const slow = pidOf(claims, SLEEP)
+    const some = await Promise.all(Array.from({ length: 20 }, () => claims.query<{ place: number; pid: number }>(NEXT)))
+    expect(some.map(([row]) => row?.place)).toEqual(Array.from({ length: 20 }, (_, nth) => nth + 1))
+    expect(new Set(some.map(([row]) => row?.pid))).toEqual(new Set([await slow]))
+    const [first, second] = await Promise.all([pidOf(claims, SLEEP), pidOf(ends, SLEEP)])
+    expect(second).not.toBe(first)
+    expect(await pidOf(ends)).toBe(second)
+    expect(await pidOf(claims)).toBe(first)
+  })
+
+  it('answers what was sent behind a statement that failed, and goes on elsewhere', async () => {
+    const { claims } = await lines()
+    const before = await pidOf(claims)
+    const all = await Promise.allSettled([pidOf(claims), claims.query(sql`SELECT 1 / 0`), pidOf(claims), pidOf(claims)])
+    expect(all).toMatchObject([{ value: before }, { reason: { code: '22012' } }, { value: before }, { value: before }])
+    expect(await pidOf(claims)).not.toBe(before)
+  })
+
+  it('tells everybody who waits when its connection breaks, and is made again', async () => {
+    const { claims, url } = await lines()
+    const before = await pidOf(claims)
+    const waiting = [claims.query(sql`SELECT pg_sleep(60)`), pidOf(claims), pidOf(claims)]
+    const over = Promise.allSettled(waiting)
+    await administer(url, `SELECT pg_terminate_backend(${before})`)
+    expect((await over).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+    expect(await pidOf(claims)).not.toBe(before)
+  })
+
+  it('leaves its connection to others when nobody has asked there for a tenth of a second', async () => {
+    const clock = manualClock()
+    const { db, claims } = await lines({ clock })
+    const line = await pidOf(claims)
+    const twoOthers = () => Promise.all([pidOf(db, SLEEP), pidOf(db, SLEEP)])
+    const others = await twoOthers()
+    expect(others).not.toContain(line)
+    await pidOf(claims)
+    await clock.advance(100)
+    const three = await Promise.all([pidOf(db, SLEEP), pidOf(db, SLEEP), pidOf(db, SLEEP)])
+    expect(three.toSorted()).toEqual([line, ...others].toSorted())
+    expect(await pidOf(claims)).toBeDefined()
+  })
+
+  it('does with others what there is where the pool has but one connection', { timeout: 10_000 }, async () => {
+    const { db, claims, ends } = await lines({ poolSize: 1 })
+    const pids = await Promise.all([claims, ends, db, claims, ends, db].map(each => pidOf(each, SLEEP)))
+    expect(new Set(pids).size).toBe(1)
+    for (const each of [ends, claims, db, ends]) expect(await pidOf(each)).toBe(pids[0])
   })
 })

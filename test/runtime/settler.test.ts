@@ -11,13 +11,14 @@ const end = (name: string): Settlement => completed({ id: name as JobId, lease: 
 const names = (batch: readonly Settlement[]) => batch.map(({ id }) => String(id))
 
 /** A settler whose flushes wait until the story lets them through: `flushes[n].gate.open(refused)`. */
-function story() {
+function story({ inOrder = false } = {}) {
   const clock = manualClock()
   const flushes: { names: string[]; lane: number; gate: Gate<Settlement[]> }[] = []
   const errors: unknown[] = []
   const settler = createSettler({
     clock,
     random: () => 1,
+    inOrder,
     settle: (batch, lane) => {
       const through = gate<Settlement[]>()
       flushes.push({ names: names(batch), lane, gate: through })
@@ -82,6 +83,45 @@ describe('the settler', () => {
     const failed = (name: string) => retried({ id: name as JobId, lease: `lease of ${name}` as Lease })
     expect(await Promise.all([lanesAt(2_499, end), lanesAt(2_500, end)])).toEqual([1, 2])
     expect(await Promise.all([lanesAt(624, failed), lanesAt(625, failed)])).toEqual([1, 2])
+  })
+
+  it('sends a batch behind the one that is being written, where that keeps its order, if there is enough for it', async () => {
+    const sent = async (late: number, inOrder: boolean) => {
+      const { clock, settler, flushes } = story({ inOrder })
+      void settler.settle(end('a'))
+      await clock.advance(0)
+      for (let nth = 0; nth < late; nth += 1) void settler.settle(end(`late ${nth}`))
+      await clock.advance(0)
+      return flushes.map(({ names, lane }) => [names.length, lane])
+    }
+    expect(await sent(399, true)).toEqual([[1, 0]])
+    expect(await sent(400, true), 'the same lane').toEqual([
+      [1, 0],
+      [400, 0],
+    ])
+    expect(await sent(2_000, true), 'one behind, and no more').toEqual([
+      [1, 0],
+      [1_000, 0],
+    ])
+    expect(await sent(4_000, true), 'a second lane where it is far behind').toEqual([
+      [1, 0],
+      [1_000, 0],
+      [1_000, 1],
+    ])
+    expect(await sent(2_000, false)).toEqual([[1, 0]])
+  })
+
+  it('writes the sorts of a batch one after the other, or sends them one behind the other', async () => {
+    const sorts = async (inOrder: boolean) => {
+      const { clock, settler, flushes } = story({ inOrder })
+      void settler.settle(end('a'))
+      void settler.settle(retried({ id: 'b' as JobId, lease: 'lease of b' as Lease }))
+      void settler.settle(end('c'))
+      await clock.advance(0)
+      return flushes.map(({ names }) => names)
+    }
+    expect(await sorts(false)).toEqual([['a', 'c']])
+    expect(await sorts(true)).toEqual([['a', 'c'], ['b']])
   })
 
   it('cuts a batch short whose results are long', async () => {

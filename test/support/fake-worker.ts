@@ -55,7 +55,7 @@ export function pretendWorker(handler: Handler<unknown, unknown>, leaseMs = 15_0
     },
   } as unknown as Database
   const transport = {
-    capabilities: { transactional: true, wakes: false },
+    capabilities: { transactional: true, wakes: false, settlesInOrder: false },
     channel: null,
     wake: () => {},
     consume: () => ({

@@ -58,28 +58,47 @@ interface Lent {
   readonly client: pg.PoolClient
   /** Prepared statements that were asked there. */
   readonly knows: Set<string>
+  /** The line that was last asked there. */
+  line: string | undefined
+  /** How many statements are not answered yet: several on a line only. */
+  unanswered: number
+  /** Why nobody is to ask there any more. */
+  failed: Error | undefined
   /** When it was last answered. */
   keptAt: number
   readonly whenBroken: (error: Error) => void
 }
 
+interface Asked {
+  readonly query: pg.QueryConfig
+  readonly resolve: (result: pg.QueryResult) => void
+  readonly reject: (error: Error) => void
+}
+
 /** One that claims, one that settles, one for everything else. */
 const MOST_KEPT = 3
+/** A line that nobody has asked for so long has no connection of its own any more: an idle process needs only one. */
+const RESTS_MS = 100
 
 /**
  * Asks on connections of a pool. With `keeps`, a few stay at hand when they are answered: to give one back and to be lent it again is a tenth of what a
  * single enqueue costs on this side, and to plan a statement where it was never asked takes as long as a thousand jobs. It must then be the only one who
  * asks there, and be told when a connection is needed for longer. Of what nobody asks for a while it lets go, so that a process can end, and nobody is
  * asked who was cut off meanwhile.
+ *
+ * What is asked on a line goes over one connection, in its order, each statement sent without waiting for the answer to the one before: the server
+ * has the next one as soon as it is done with one, whatever this process is doing just then (docs/decisions/0037).
  */
 export class Asker {
-  readonly #pool: Pick<pg.Pool, 'connect'> & { readonly waitingCount?: number }
+  readonly #pool: Pick<pg.Pool, 'connect'> & Partial<Pick<pg.Pool, 'waitingCount' | 'totalCount' | 'options'>>
   readonly #patience: Patience
   readonly #clock: Clock
   readonly #idleMs: number
   #keeps: boolean
   /** In the order in which they were answered. */
   readonly #kept: Lent[] = []
+  /** Lines on which something is not answered yet: where, or, until it is connected, what is to be asked. */
+  readonly #lines = new Map<string, Lent | Asked[]>()
   #timer: Timer | undefined
 
   constructor(
@@ -94,15 +113,53 @@ export class Asker {
   }
 
   /** On a connection that is thrown away if the statement fails. */
-  ask(query: pg.QueryConfig): Promise<pg.QueryResult> {
+  ask(query: pg.QueryConfig, line?: string): Promise<pg.QueryResult> {
     return new Promise((resolve, reject) => {
-      const kept = this.#takeKept(query.name)
-      if (kept) return this.#askOn(kept, query, resolve, reject)
-      this.#pool.connect((error, client) => {
-        if (client) this.#askOn(this.#lent(client), query, resolve, reject)
-        else reject(error)
-      })
+      const asked = { query, resolve, reject }
+      if (line !== undefined && this.#keeps) this.#askInLine(line, asked)
+      else this.#askAnywhere(asked)
     })
+  }
+
+  #askAnywhere(asked: Asked): void {
+    const kept = this.#takeKept(asked.query.name)
+    if (kept) {
+      kept.line = undefined
+      this.#askOn(kept, asked)
+      return
+    }
+    this.#pool.connect((error, client) => {
+      if (client) this.#askOn(this.#lent(client), asked)
+      else asked.reject(error as Error)
+    })
+  }
+
+  #askInLine(line: string, asked: Asked): void {
+    const there = this.#lines.get(line)
+    if (Array.isArray(there)) there.push(asked)
+    else if (there) this.#askOn(there, asked)
+    else this.#openLine(line, asked)
+  }
+
+  #openLine(line: string, first: Asked): void {
+    const kept = this.#takeKept(first.query.name, line)
+    if (kept) {
+      this.#begin(line, kept, [first])
+      return
+    }
+    const all = [first]
+    this.#lines.set(line, all)
+    this.#pool.connect((error, client) => {
+      this.#lines.delete(line)
+      if (client) this.#begin(line, this.#lent(client), all)
+      else for (const { reject } of all) reject(error as Error)
+    })
+  }
+
+  #begin(line: string, lent: Lent, all: readonly Asked[]): void {
+    lent.line = line
+    this.#lines.set(line, lent)
+    for (const asked of all) this.#askOn(lent, asked)
   }
 
   /** Leaves the pool one more connection, for somebody who needs one for longer. */
@@ -118,17 +175,35 @@ export class Asker {
     while (this.#kept.length > 0) this.giveBack()
   }
 
-  /** Rather one where this was asked before. */
-  #takeKept(name: string | undefined): Lent | undefined {
-    if (name === undefined || this.#kept.length < 2) return this.#kept.pop()
-    const place = this.#kept.findIndex(({ knows }) => knows.has(name))
-    return place < 0 ? this.#kept.pop() : this.#kept.splice(place, 1)[0]
+  /** Rather the line's own, or one where this was asked before; one of another line only where there can be no other. */
+  #takeKept(name: string | undefined, line?: string): Lent | undefined {
+    const now = this.#clock.monotonic()
+    let best = -1
+    let worth = 0
+    for (let place = this.#kept.length - 1; place >= 0; place -= 1) {
+      const lent = this.#kept[place] as Lent
+      const found = worthOf(lent, name, line, now)
+      if (found > worth) {
+        best = place
+        worth = found
+      }
+    }
+    if (best >= 0) return this.#kept.splice(best, 1)[0]
+    return this.#kept.length === MOST_KEPT || !this.#poolHasMore() ? this.#kept.pop() : undefined
+  }
+
+  #poolHasMore(): boolean {
+    const { totalCount = 0, options } = this.#pool
+    return totalCount < (options?.max ?? Number.POSITIVE_INFINITY)
   }
 
   #lent(client: pg.PoolClient): Lent {
     const lent: Lent = {
       client,
       knows: new Set(),
+      line: undefined,
+      unanswered: 0,
+      failed: undefined,
       keptAt: 0,
       // What is under way is told by its answer.
       whenBroken: error => {
@@ -142,31 +217,34 @@ export class Asker {
     return lent
   }
 
-  #askOn(
-    lent: Lent,
-    query: pg.QueryConfig,
-    resolve: (result: pg.QueryResult) => void,
-    reject: (error: Error) => void,
-  ): void {
+  #askOn(lent: Lent, { query, resolve, reject }: Asked): void {
     if (query.name !== undefined) lent.knows.add(query.name)
+    lent.unanswered += 1
     let isOver = false
     const over = (error?: Error | null, result?: pg.QueryResult) => {
       if (isOver) return
       isOver = true
       this.#patience.end(waiting)
-      if (error) {
-        release(lent, error)
-        reject(error)
-      } else {
-        this.#keepOrRelease(lent)
-        resolve(result as pg.QueryResult)
-      }
+      this.#answered(lent, error)
+      if (error) reject(error)
+      else resolve(result as pg.QueryResult)
     }
     const waiting = this.#patience.begin(() => {
       over(new Error(SILENT))
       hangUp(lent.client)
     })
     void lent.client.query(query, over)
+  }
+
+  #answered(lent: Lent, error: Error | null | undefined): void {
+    lent.unanswered -= 1
+    if (error) lent.failed ??= error
+    if (lent.unanswered > 0 && !lent.failed) return
+    if (lent.line !== undefined && this.#lines.get(lent.line) === lent) this.#lines.delete(lent.line)
+    // What was sent behind a statement that failed is answered all the same, and still to be heard.
+    if (lent.unanswered > 0) return
+    if (lent.failed) release(lent, lent.failed)
+    else this.#keepOrRelease(lent)
   }
 
   #keepOrRelease(lent: Lent): void {
@@ -192,6 +270,13 @@ export class Asker {
       release(first, true)
     }
   }
+}
+
+/** 0: it belongs to another line. */
+function worthOf(lent: Lent, name: string | undefined, line: string | undefined, now: number): number {
+  if (line !== undefined && lent.line === line) return 3
+  if (lent.line !== undefined && lent.line !== line && now - lent.keptAt < RESTS_MS) return 0
+  return name !== undefined && lent.knows.has(name) ? 2 : 1
 }
 
 /** `end`: with an error, or true, nobody is lent it again. */

@@ -7,6 +7,7 @@ import type {
   Channels,
   Database,
   ForeignClient,
+  Line,
   Listener,
   Param,
   Piece,
@@ -88,17 +89,18 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>, ow
   const subscriptions = new Set<Subscription>()
   const prepared = preparedNames()
 
-  const query = async <Row>(statement: Statement, params: readonly Param[] = []): Promise<Row[]> => {
+  const ask = async <Row>(statement: Statement, params: readonly Param[] = [], line?: Line): Promise<Row[]> => {
     const text = render(statement)
     const values = params as Param[]
     const name = statement.hot ? prepared.nameOf(text) : undefined
-    if (name === undefined) return rowsOf(asker.ask({ text, values }))
-    const answer = asker.ask({ text, values, name }).catch(error => {
-      if (prepared.wasLost(error)) return asker.ask({ text, values })
+    if (name === undefined) return rowsOf(asker.ask({ text, values }, line))
+    const answer = asker.ask({ text, values, name }, line).catch(error => {
+      if (prepared.wasLost(error)) return asker.ask({ text, values }, line)
       throw error
     })
     return rowsOf(answer)
   }
+  const query: Database['query'] = (statement, params) => ask(statement, params)
 
   const together = async (pieces: readonly Piece[]) => {
     const [first] = pieces
@@ -108,12 +110,20 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>, ow
     await query(statement, params as readonly Param[])
   }
 
-  return {
+  const lines = new Map<Line, Database>()
+  const database: Database = {
     kind: 'server',
     exclusive: false,
     schema: options.schema,
     now,
     query,
+    ...(own && {
+      line(name: Line) {
+        const line = lines.get(name) ?? { ...database, query: (statement, params) => ask(statement, params, name) }
+        lines.set(name, line)
+        return line
+      },
+    }),
     ...(own && { together: (pieces: readonly Piece[]) => together(pieces).catch(throwClear) }),
     transaction<T>(work: (tx: Transaction) => Promise<T>) {
       const inTransaction = lendOne(async (client, broke) => {
@@ -149,6 +159,7 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>, ow
       await end()
     },
   }
+  return database
 }
 
 /** pg hides the password of a pool's options from being copied with the rest. */

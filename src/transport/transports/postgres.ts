@@ -5,7 +5,7 @@ import { type Clock, systemClock } from '../../domain/clock.js'
 import type { Enqueued, NewJob } from '../../domain/job.js'
 import { serviceOfNews } from '../../ledger/breaker.js'
 import { claim, heldBy } from '../../ledger/claim.js'
-import type { Database, ForeignClient, Queryable, Subscription } from '../../ledger/database.js'
+import { type Database, type ForeignClient, onLine, type Queryable, type Subscription } from '../../ledger/database.js'
 import { canBeHandedOver, canGoBehind, enqueue, enqueueBehind, enqueueOne } from '../../ledger/enqueue.js'
 import { handOver, takersOf } from '../../ledger/hand-over.js'
 import { waitingIn } from '../../ledger/job.js'
@@ -35,6 +35,9 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
   const newsListeners = new Set<(service: string | undefined) => void>()
   const channel = wakeChannel(db)
   const ours = secretChannel()
+  const claims = onLine(db, 'claims')
+  /** By the settler's connection. */
+  const ends = [onLine(db, 'ends'), onLine(db, 'more ends')]
   let subscription: Subscription | undefined
   const echo = new Echo(clock, () => ring(db, ours))
   // One at a time: commits that NOTIFY wait for each other in the server, flush by flush. Whoever has much to enqueue must not.
@@ -146,7 +149,7 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
   }
 
   return {
-    capabilities: { transactional: true, wakes: channel !== null },
+    capabilities: { transactional: true, wakes: channel !== null, settlesInOrder: db.line !== undefined },
     channel,
     wake,
     onNews(listener) {
@@ -164,7 +167,7 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
       const { session, lanes } = options
       const line = new Line(clock)
       return {
-        fetch: (demand, limit) => line.claim(demand, lanes => claim(db, session, lanes, limit)),
+        fetch: (demand, limit) => line.claim(demand, lanes => claim(claims, session, lanes, limit)),
         held: () => heldBy(db, session),
         async standBy(some) {
           if (some.length > 0 && !(subscription && (await echo.comes()))) return false
@@ -176,7 +179,7 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
       }
     },
     async settle(batch, by) {
-      const refused = await settle(db, batch, settlingShard(by.session, by.lane))
+      const refused = await settle(ends[by.lane] ?? db, batch, settlingShard(by.session, by.lane))
       // A note for people: failing to write it must not look like failing to settle.
       if (refused.length > 0) await recordStale(db, refused).catch(() => {})
       return refused
