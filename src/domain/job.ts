@@ -47,6 +47,8 @@ export interface ClaimedJob extends Job {
   readonly line?: string
   /** As stored: undecoded, so that one bad payload fails alone (pitfall 20). */
   readonly payloadText: string
+  /** True: its payload lies apart and is not read yet, so that `payloadText` is empty. Nobody may run it before. */
+  readonly apart?: boolean
   readonly claimedAt: number
   /** When it became claimable; the wait is measured from here. */
   readonly waitingSince: number

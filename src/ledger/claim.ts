@@ -3,7 +3,7 @@
 // cannot run (no handler, no free slot) costs nothing to step over.
 import type { JobId, Lease, SessionId } from '../domain/ids.js'
 import type { ClaimedJob } from '../domain/job.js'
-import { type Database, hot, sql } from './database.js'
+import { type Database, eachRow, hot, sql } from './database.js'
 import { listOf, payloadApart } from './rows.js'
 
 export interface Lane {
@@ -18,10 +18,10 @@ export interface LaneDemand extends Lane {
   readonly after?: string
 }
 
-const BRING = hot(sql`SELECT redrive.bring($1::timestamptz, $2::bigint, $3, $4, $5::integer, $6::bigint) AS jobs`)
-const BRING_LANES = hot(sql`SELECT redrive.bring_lanes($1::timestamptz, $2::bigint, $3::json, $4::integer) AS jobs`)
+const DRAW = hot(sql`SELECT redrive.draw($1::timestamptz, $2::bigint, $3, $4, $5::integer, $6::bigint) AS jobs`)
+const DRAW_LANES = hot(sql`SELECT redrive.draw_lanes($1::timestamptz, $2::bigint, $3::json, $4::integer) AS jobs`)
 
-/** Jobs as redrive.bring brings them: many in one text, because drivers take longer for a field than for what is in it. */
+/** Jobs as redrive.draw brings them: many in one text, because drivers take longer for a field than for what is in it. */
 interface Parcel {
   readonly jobs: string
 }
@@ -40,7 +40,7 @@ type Fields = [
   past: string, payload: string,
 ]
 
-/** Of a plain job, in the order of redrive.told. */
+/** Of a plain job, in the order of redrive.drawn. */
 // biome-ignore format: one line for what belongs together
 type PlainFields = [
   place: string, id: JobId, lease: Lease, line: string, created: string, maxAttempts: string, service: string, payload: string,
@@ -54,7 +54,7 @@ type Unpacked = { -readonly [Key in keyof ClaimedJob]: ClaimedJob[Key] }
 export const unpackJob = (text: string): ClaimedJob => unpackFields(text.split(BETWEEN_FIELDS) as Fields)
 
 // By number: taking a list apart by names costs a call for each as long as the code is cold.
-function unpackFields(told: Fields): ClaimedJob {
+function unpackFields(told: Fields): Unpacked {
   const job = fresh(told[0], told[1], told[2], told[3], told[4], told[5], Number(told[8]), Number(told[9]), told[20])
   job.priority = Number(told[6])
   job.attempt = Number(told[7])
@@ -79,13 +79,16 @@ function unpackParcel({ jobs: text }: Parcel, into: ClaimedJob[]): void {
   for (let index = 1; index < texts.length; index += 1) {
     const fields = (texts[index] as string).split(BETWEEN_FIELDS)
     if (fields.length !== PLAIN) {
-      into.push(unpackFields(fields as Fields))
+      const job = unpackFields(fields as Fields)
+      job.apart = job.payloadText === ''
+      into.push(job)
       continue
     }
     const told = fields as PlainFields
     const job = fresh(told[0], told[1], told[2], told[3], queue, name, Number(told[4]), claimedAt, told[7])
     if (told[5]) job.maxAttempts = Number(told[5])
     if (told[6]) job.service = told[6]
+    job.apart = job.payloadText === ''
     into.push(job)
   }
 }
@@ -111,6 +114,7 @@ function fresh(
     name,
     priority: USUAL_PRIORITY,
     payloadText,
+    apart: false,
     attempt: 1,
     snoozes: 0,
     holds: 0,
@@ -138,7 +142,7 @@ function pastOf(past: string): Partial<ClaimedJob> {
   } as Partial<ClaimedJob>
 }
 
-/** Up to `limit` jobs, first in line first. */
+/** Up to `limit` jobs, first in line first; without the payloads that lie apart. */
 export async function claim(
   db: Database,
   session: SessionId,
@@ -149,7 +153,7 @@ export async function claim(
   if (!only || limit < 1) return []
   const parcels =
     lanes.length === 1
-      ? await db.query<Parcel>(BRING, [
+      ? await db.query<Parcel>(DRAW, [
           db.now(),
           session,
           only.queue,
@@ -157,10 +161,31 @@ export async function claim(
           Math.min(limit, only.limit),
           only.after ?? null,
         ])
-      : await db.query<Parcel>(BRING_LANES, [db.now(), session, JSON.stringify(lanes), limit])
+      : await db.query<Parcel>(DRAW_LANES, [db.now(), session, JSON.stringify(lanes), limit])
   const jobs: ClaimedJob[] = []
   for (const parcel of parcels) unpackParcel(parcel, jobs)
   return inOrder(jobs)
+}
+
+const READ = hot(sql`
+  SELECT of.id::text AS id, (SELECT p.body FROM redrive.payload p WHERE p.id = of.id) AS body FROM unnest($1::uuid[]) of(id)`)
+
+/** Reads the payloads of these jobs, which lie apart, and tells of each as it comes. One that is not there is left empty, which no handler can read. */
+export async function readPayloads(
+  db: Database,
+  jobs: readonly ClaimedJob[],
+  onRead: (job: ClaimedJob) => void = () => {},
+): Promise<void> {
+  if (jobs.length === 0) return
+  const unread = new Map((jobs as readonly Unpacked[]).map(job => [job.id, job]))
+  const ids = listOf([...unread.keys()])
+  await eachRow<{ id: JobId; body: string | null }>(db, READ, [ids], ({ id, body }) => {
+    const job = unread.get(id)
+    if (!job) return
+    job.payloadText = body ?? ''
+    job.apart = false
+    onRead(job)
+  })
 }
 
 /** They come as they lie in the table, which is mostly their order already. */

@@ -30,7 +30,7 @@ export interface Queryable {
 }
 
 /** Statements that follow each other closely. */
-export type Line = 'claims' | 'ends' | 'more ends'
+export type Line = 'claims' | 'payloads' | 'ends' | 'more ends'
 
 export interface Transaction extends Queryable {
   /** Runs several statements at once, without parameters: for migrations. */
@@ -64,6 +64,8 @@ export interface Database extends Queryable {
   readonly exclusive: boolean
   readonly schema: string
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
+  /** Like `query`, but tells of each row as it comes, and keeps none. Absent where they come all at once. */
+  each?<Row>(statement: Statement, params: readonly Param[], onRow: (row: Row) => void): Promise<void>
   /**
    * The same database, with what is asked on one connection, in its order, each statement sent without waiting for the answer to the one before. Absent where
    * there is no way to do it.
@@ -85,3 +87,14 @@ export const hot = (statement: Statement): Statement => ({ ...statement, hot: tr
 
 /** On this line, where there can be one. */
 export const onLine = (db: Database, line: Line): Database => db.line?.(line) ?? db
+
+/** Tells of each row, as it comes where that is possible. */
+export async function eachRow<Row>(
+  db: Database,
+  statement: Statement,
+  params: readonly Param[],
+  onRow: (row: Row) => void,
+): Promise<void> {
+  if (db.each) await db.each(statement, params, onRow)
+  else for (const row of await db.query<Row>(statement, params)) onRow(row)
+}

@@ -171,8 +171,8 @@ export class Slots {
     return { demand, limit: Math.min(room + beyond, total) }
   }
 
-  /** Takes a job in; returns it if it waits for its rate limit. */
-  hold(job: ClaimedJob, fetchedAt: number): Held | undefined {
+  /** Takes a job in: in line, or, if it waits for its rate limit, in a place of its own. */
+  hold(job: ClaimedJob, fetchedAt: number): Held {
     const lane = this.#laneOf(job)
     const { definition } = lane
     // biome-ignore format: one line for what belongs together
@@ -183,9 +183,7 @@ export class Slots {
     lane.load += 1
     if (!definition.rateLimit || lane.hasPlenty?.(job)) {
       this.#waiting.push(held)
-      return undefined
-    }
-    this.#reserved.set(job.lease, held)
+    } else this.#reserved.set(job.lease, held)
     return held
   }
 
@@ -204,7 +202,8 @@ export class Slots {
     const kept = Math.min(this.#reserved.size, this.mostReserved)
     if (this.#running.length + kept >= this.#concurrency) return undefined
     const held = this.#waiting[this.#first]
-    if (!held || !may(held)) return undefined
+    // INVARIANT: nothing starts before its payload is here.
+    if (!held || held.job.apart || !may(held)) return undefined
     this.#first += 1
     if (this.#first === this.#waiting.length) {
       this.#waiting = []

@@ -12,6 +12,7 @@ import type { AnyJobDefinition } from './definition.js'
 import { Executor, unstorable } from './executor.js'
 import { type Hands, handsOn } from './hands.js'
 import type { Heartbeat } from './heartbeat.js'
+import { PayloadReader } from './payload-reader.js'
 import type { Prefetch } from './prefetch.js'
 import { type RateGate, rateGate } from './rate-gate.js'
 import type { Runtime } from './runtime.js'
@@ -47,6 +48,7 @@ export class Workload {
   readonly #settler: Settler
   readonly #executor: Executor
   readonly #gate: RateGate | undefined
+  readonly #reader: PayloadReader
   #session: SessionId | undefined
   #hands: Hands | undefined
   /** With brokers: since when the ledger waits for places. */
@@ -102,6 +104,16 @@ export class Workload {
       onRoom,
       onError: error => onError('rate limits', error),
     })
+    this.#reader = new PayloadReader({
+      clock,
+      random,
+      read: async (jobs, onRead) => transport.readPayloads?.(jobs, onRead),
+      onRead: held => {
+        this.#admit(held.filter(({ definition }) => definition.rateLimit))
+        this.#startWaiting()
+      },
+      onError: error => onError('reading payloads', error),
+    })
   }
 
   /** From now on ends are written under this session. */
@@ -138,17 +150,25 @@ export class Workload {
   /** `isCurrent`: the session they were claimed under is still the one we have. */
   accept(jobs: readonly ClaimedJob[], fetchedAt: number, isCurrent: boolean): void {
     const rated: Held[] = []
+    const unread: Held[] = []
     for (const job of jobs) {
       const held = this.#slots.hold(job, fetchedAt)
-      if (held) rated.push(held)
+      if (job.apart) unread.push(held)
+      else if (held.definition.rateLimit) rated.push(held)
     }
+    if (unread.length > 0) this.#reader.add(unread)
     if (this.#isShut) this.giveBack()
     else {
       const isOurs = isCurrent && this.#heartbeat.safe
       if (!isOurs) this.giveBack(({ job }) => !this.isOnBroker(job))
-      this.#gate?.admit(isOurs ? rated : rated.filter(held => this.#slots.isReserved(held)))
+      this.#admit(rated)
     }
     this.#startWaiting()
+  }
+
+  /** Those that wait for their rate limit. */
+  #admit(rated: readonly Held[]): void {
+    if (rated.length > 0) this.#gate?.admit(rated.filter(held => this.#slots.isReserved(held)))
   }
 
   /** One that there is no place for goes back: others may have one. */
@@ -201,8 +221,7 @@ export class Workload {
     const jobs = hands.take(demand, limit - this.#keptForLedger())
     if (jobs.length === 0) return
     const fetchedAt = this.#runtime.clock.monotonic()
-    const rated = jobs.flatMap(job => this.#slots.hold(job, fetchedAt) ?? [])
-    this.#gate?.admit(rated)
+    this.#admit(jobs.map(job => this.#slots.hold(job, fetchedAt)))
   }
 
   /** Jobs of the ledger may be due, and there is no place for them. */
@@ -233,6 +252,7 @@ export class Workload {
   }
 
   #run(held: Held): void {
+    if (!this.#reader.isIdle) this.#reader.left(held)
     this.#executor.execute(this.#slots.start(held, this.#policyOf(held)))
   }
 
@@ -255,7 +275,10 @@ export class Workload {
   /** Gives back what has not started, all or some. */
   giveBack(which?: (held: Held) => boolean): void {
     const outcome = { type: 'interrupted', started: false } as const
-    for (const held of this.#slots.release(which)) this.#executor.settle(held, this.#policyOf(held), outcome)
+    for (const held of this.#slots.release(which)) {
+      this.#reader.left(held)
+      this.#executor.settle(held, this.#policyOf(held), outcome)
+    }
   }
 
   /** Gives back what was claimed before then and has not started. */
@@ -269,6 +292,7 @@ export class Workload {
   /** One that waited for its rate limit does not start here: held for its turn, or given back. */
   #return(held: Held, hold?: Hold): void {
     this.#slots.unreserve(held)
+    this.#reader.left(held)
     const outcome = { type: 'interrupted', started: false, ...(hold && { hold }) } as const
     this.#executor.settle(held, this.#policyOf(held), outcome)
   }
@@ -283,6 +307,7 @@ export class Workload {
   }
 
   async stop(): Promise<void> {
+    this.#reader.close()
     await this.#gate?.stop()
   }
 

@@ -48,6 +48,8 @@ export interface Transport {
   /** Durable when it returns, or, with `tx`, when the caller commits. In the order of `jobs`. */
   publish(jobs: readonly NewJob[], tx?: ForeignClient): Promise<Enqueued[]>
   consume(options: ConsumeOptions): Consumer
+  /** Fills in the payloads of fetched jobs that came without (`apart`), and tells of each as it comes. Absent: none does. */
+  readPayloads?(jobs: readonly ClaimedJob[], onRead: (job: ClaimedJob) => void): Promise<void>
   /**
    * Writes down a batch of ends, each fenced by its lease. Returns those that were refused: their jobs belong to
    * someone else now. `lane`: which of the caller's concurrent settling lanes this is, from 0.

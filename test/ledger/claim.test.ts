@@ -6,7 +6,7 @@ import { type Database, sql } from '../../src/ledger/database.js'
 import { enqueue } from '../../src/ledger/enqueue.js'
 import { settle } from '../../src/ledger/settle.js'
 import { beforeFirst, DATABASES, freshDatabase } from '../support/databases.js'
-import { aJob, aSession, retried, take } from '../support/story.js'
+import { aJob, aSession, retried, take, withPayloads } from '../support/story.js'
 import { until } from '../support/until.js'
 
 /** Three jobs of a queue of their own, of which somebody took two and did not come to commit it. */
@@ -74,7 +74,7 @@ describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open 
     await enqueue(db, [aJob({ queue, ...said }), aJob({ queue, ...said })], null)
     const [alone] = await take(db, session, 1, queue)
     const lanes = ['send', 'other'].map(name => ({ queue, name, limit: 10 }))
-    const [among] = await claim(db, session, lanes, 10)
+    const [among] = await withPayloads(db, claim(db, session, lanes, 10))
     expect([alone, among]).toEqual([expect.objectContaining(said), expect.objectContaining(said)])
     expect(await heldBy(db, session)).toEqual([alone, among])
   })
@@ -123,7 +123,7 @@ describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open 
     )
     await enqueue(db, jobs, null)
     const lanes = [{ queue: 'many', name: 'send', limit: 200 }]
-    const claimed = await claim(db, session, lanes, 200)
+    const claimed = await withPayloads(db, claim(db, session, lanes, 200))
     expect(claimed.map(({ id }) => id)).toEqual(jobs.slice(0, 200).map(({ id }) => id))
     expect(claimed.map(({ payloadText }) => payloadText)).toEqual(jobs.slice(0, 200).map(job => job.payloadText))
     const rest = await claim(db, session, [...lanes, { queue: 'none', name: 'send', limit: 10 }], 100)

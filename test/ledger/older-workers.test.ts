@@ -20,6 +20,9 @@ const CLAIM_LANES = sql`SELECT place::text AS place, id, lease::text AS lease FR
 // As versions before 0019_plain_claim.sql do.
 const TAKE = sql`SELECT redrive.take(NULL, $1::bigint, $2, 'send', $3::integer, NULL) AS jobs`
 const TAKE_LANES = sql`SELECT redrive.take_lanes(NULL, $1::bigint, $2::json, $3::integer) AS jobs`
+// As versions before 0026_payloads_in_time.sql do.
+const BRING = sql`SELECT redrive.bring(NULL, $1::bigint, $2, 'send', $3::integer, NULL) AS jobs`
+const BRING_LANES = sql`SELECT redrive.bring_lanes(NULL, $1::bigint, $2::json, $3::integer) AS jobs`
 const COMPLETE = sql`
   SELECT redrive.complete(NULL, 1, $1::tid[], $2::bigint[], $3::uuid[], NULL)::text AS refused`
 
@@ -27,9 +30,10 @@ const LANES = '[{"queue":"mail","name":"send","limit":10}]'
 
 const list = (values: readonly string[]) => `{${values.map(value => JSON.stringify(value)).join(',')}}`
 
-const unpacked = (parcels: readonly { jobs: string }[]): Claimed[] =>
+/** `heads`: each text begins with what its jobs have in common. */
+const unpacked = (parcels: readonly { jobs: string }[], heads = 0): Claimed[] =>
   parcels
-    .flatMap(({ jobs }) => jobs.split('\x1e'))
+    .flatMap(({ jobs }) => jobs.split('\x1e').slice(heads))
     .map(job => job.split('\x1f'))
     .map(([place, id, lease]) => ({ place, id, lease }) as Claimed)
 
@@ -39,6 +43,8 @@ describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open 
     claim_lanes: (db, session, most) => db.query<Claimed>(CLAIM_LANES, [session, LANES, most]),
     take: async (db, session, most) => unpacked(await db.query(TAKE, [session, 'mail', most])),
     take_lanes: async (db, session, most) => unpacked(await db.query(TAKE_LANES, [session, LANES, most])),
+    bring: async (db, session, most) => unpacked(await db.query(BRING, [session, 'mail', most]), 1),
+    bring_lanes: async (db, session, most) => unpacked(await db.query(BRING_LANES, [session, LANES, most]), 1),
   }
 
   it.each(Object.entries(claims))('%s: each job goes to one of them, and each ends only its own', async (_, claim) => {

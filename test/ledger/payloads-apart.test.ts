@@ -2,7 +2,7 @@
 // and it goes with the last of them.
 import { describe, expect, it } from 'vitest'
 import type { NewJob } from '../../src/domain/job.js'
-import { claim, heldBy, orphans } from '../../src/ledger/claim.js'
+import { claim, heldBy, orphans, readPayloads } from '../../src/ledger/claim.js'
 import { type Database, sql } from '../../src/ledger/database.js'
 import { getDeadLetter, listDeadLetters } from '../../src/ledger/dead-letter.js'
 import { removeDeadLetters } from '../../src/ledger/dead-letter-change.js'
@@ -21,7 +21,7 @@ import {
 import { settle } from '../../src/ledger/settle.js'
 import { migratedBefore } from '../support/before.js'
 import { administer, DATABASES, type FreshDatabase, freshDatabase } from '../support/databases.js'
-import { aJob, aSession, buried, cancelled, completed, take } from '../support/story.js'
+import { aJob, aSession, buried, cancelled, completed, take, withPayloads } from '../support/story.js'
 
 const DAY_MS = 86_400_000
 const LARGE = JSON.stringify({ fill: 'ä"\\ \u0001'.repeat(1_000) })
@@ -85,6 +85,41 @@ describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open 
     }
   })
 
+  it('is not part of a claim: it is read when it is wanted, and told of as it comes', async () => {
+    const { db } = await open()
+    const [small, plain, scoped] = [aJob({ payloadText: '{"small":true}' }), aLargeJob(), aLargeJob({ tenant: 'acme' })]
+    await enqueue(db, [small, plain, scoped], null)
+    const jobs = await claim(db, await aSession(db), [{ queue: 'mail', name: 'send', limit: 10 }], 10)
+    const texts = () => jobs.map(({ apart, payloadText }) => [apart, payloadText])
+    expect(texts()).toEqual([
+      [false, small.payloadText],
+      [true, ''],
+      [true, ''],
+    ])
+    const told: [string, string][] = []
+    await readPayloads(db, jobs.slice(1), ({ id, payloadText }) => told.push([id, payloadText]))
+    expect(told.toSorted()).toEqual([plain, scoped].map(({ id }) => [id, LARGE]).toSorted())
+    expect(texts()).toEqual([
+      [false, small.payloadText],
+      [false, LARGE],
+      [false, LARGE],
+    ])
+    expect(jobs.map(({ tenant }) => tenant)).toEqual([undefined, undefined, 'acme'])
+  })
+
+  it('one that somebody removed is read as nothing, which is no JSON', async () => {
+    const { db } = await open()
+    await enqueue(db, [aLargeJob(), aLargeJob()], null)
+    const jobs = await claim(db, await aSession(db), [{ queue: 'mail', name: 'send', limit: 10 }], 10)
+    const [gone, there] = jobs
+    await db.query(sql`DELETE FROM redrive.payload WHERE id = $1::uuid`, [gone?.id as string])
+    await readPayloads(db, jobs)
+    expect([gone, there].map(job => [job?.apart, job?.payloadText])).toEqual([
+      [false, ''],
+      [false, LARGE],
+    ])
+  })
+
   it('many megabytes in pieces', async () => {
     const { db } = await open()
     const jobs = Array.from({ length: 300 }, (_, nth) =>
@@ -106,7 +141,7 @@ describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open 
     expect(await apart(db)).toEqual([first.id])
   })
 
-  it('whoever claims brings it: one lane, several, what was missed, what a dead worker held', async () => {
+  it('whoever wants it has it: of one lane, of several, what was missed, what a dead worker held', async () => {
     const { db } = await open()
     const jobs = [aLargeJob(), aLargeJob({ name: 'fetch' }), aJob({ name: 'fetch', payloadText: '{"small":true}' })]
     for (const job of jobs) await enqueue(db, [job], null)
@@ -118,7 +153,7 @@ describe.each(DATABASES.filter(({ kind }) => kind !== 'disk'))('$name', ({ open 
       { queue: 'mail', name: 'fetch', limit: 10 },
     ]
     const given = payloads(jobs)
-    expect(payloads(await claim(db, session, lanes, 10))).toEqual(given)
+    expect(payloads(await withPayloads(db, claim(db, session, lanes, 10)))).toEqual(given)
     expect(payloads(await heldBy(db, session))).toEqual(given)
     expect(payloads(await orphans(db, [session], 10))).toEqual(given)
   })

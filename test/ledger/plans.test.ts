@@ -37,7 +37,7 @@ const ANALYZED = sql`
 /** What moving a hundred jobs touches, several times over; a scan of the table or of its line touches ten times more. */
 const FEW_PAGES = 3_000
 const IN_A_FUNCTION =
-  /redrive\.(?:enqueue|enqueue_apart|enqueue_list|bring|bring_lanes|finish|bury|defer|promote|send_back)\(/
+  /redrive\.(?:enqueue|enqueue_apart|enqueue_list|draw|draw_lanes|finish|bury|defer|promote|send_back)\(/
 
 interface Node {
   readonly 'Node Type': string
@@ -83,7 +83,10 @@ function recording(db: Database) {
   const together = async (pieces: readonly Piece[]) => {
     for (const { statement, params } of pieces.map(piece => piece())) await query(statement, params as readonly Param[])
   }
-  return { db: { ...db, query, together } satisfies Database, onLiveTable, seen }
+  const each = async <Row>(statement: Statement, params: readonly Param[], onRow: (row: Row) => void) => {
+    for (const row of await query<Row>(statement, params)) onRow(row)
+  }
+  return { db: { ...db, query, each, together } satisfies Database, onLiveTable, seen }
 }
 
 const aLargeJob = () => aJob({ name: 'large', payloadText: `"${'x'.repeat(3_000)}"` })

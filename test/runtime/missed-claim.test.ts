@@ -12,7 +12,7 @@ test('a job runs although the answer to its claim was lost', async () => {
     async query(text: string, params: unknown[]) {
       if (params.length === 0) return { rows: (await pglite.exec(text)).at(-1)?.rows ?? [] }
       const answer = await pglite.query(text, params)
-      if (lost > 0 || !text.includes('.bring(') || answer.rows.length === 0) return answer
+      if (lost > 0 || !text.includes('.draw(') || answer.rows.length === 0) return answer
       lost = answer.rows.length
       throw new Error('Connection terminated unexpectedly')
     },

@@ -6,7 +6,7 @@ import type { ClaimedJob, NewJob } from '../../src/domain/job.js'
 import type { Outcome } from '../../src/domain/outcome.js'
 import type { Settlement } from '../../src/domain/settlement.js'
 import type { AuditEntry } from '../../src/ledger/audit.js'
-import { claim } from '../../src/ledger/claim.js'
+import { claim, readPayloads } from '../../src/ledger/claim.js'
 import type { Database } from '../../src/ledger/database.js'
 import { sendBack } from '../../src/ledger/redrive.js'
 import { openSession } from '../../src/ledger/session.js'
@@ -41,9 +41,19 @@ export const aFailure = (failure: Partial<Failure> = {}): Failure => ({
   ...failure,
 })
 
+/** Claimed, and with their payloads, wherever these lie. */
+export async function withPayloads(db: Database, jobs: Promise<ClaimedJob[]>): Promise<ClaimedJob[]> {
+  const claimed = await jobs
+  await readPayloads(
+    db,
+    claimed.filter(({ apart }) => apart),
+  )
+  return claimed
+}
+
 /** Takes jobs of one lane; all that are waiting unless told otherwise. */
 export const take = (db: Database, session: SessionId, limit = 1_000, queue = 'mail', name = 'send') =>
-  claim(db, session, [{ queue, name, limit }], limit)
+  withPayloads(db, claim(db, session, [{ queue, name, limit }], limit))
 
 type Held = Pick<ClaimedJob, 'id' | 'lease' | 'receipt'>
 

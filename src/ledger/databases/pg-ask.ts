@@ -1,6 +1,6 @@
 // One statement, on a connection of `pg` or on the next free one of a pool. Statements have their limit on the server; whoever is not
 // answered long after that gives up, because the server, or the way to it, has fallen silent.
-import type pg from 'pg'
+import pg from 'pg'
 import type { Clock, Timer } from '../../domain/clock.js'
 
 interface Waiting {
@@ -69,8 +69,13 @@ interface Lent {
   readonly whenBroken: (error: Error) => void
 }
 
+/** One row as it comes; what it throws is nobody's. */
+export type OnRow = (row: never) => void
+
 interface Asked {
   readonly query: pg.QueryConfig
+  /** Told of each row; the answer then has none. */
+  readonly onRow?: OnRow | undefined
   readonly resolve: (result: pg.QueryResult) => void
   readonly reject: (error: Error) => void
 }
@@ -113,9 +118,9 @@ export class Asker {
   }
 
   /** On a connection that is thrown away if the statement fails. */
-  ask(query: pg.QueryConfig, line?: string): Promise<pg.QueryResult> {
+  ask(query: pg.QueryConfig, line?: string, onRow?: OnRow): Promise<pg.QueryResult> {
     return new Promise((resolve, reject) => {
-      const asked = { query, resolve, reject }
+      const asked = { query, onRow, resolve, reject }
       if (line !== undefined && this.#keeps) this.#askInLine(line, asked)
       else this.#askAnywhere(asked)
     })
@@ -217,7 +222,7 @@ export class Asker {
     return lent
   }
 
-  #askOn(lent: Lent, { query, resolve, reject }: Asked): void {
+  #askOn(lent: Lent, { query, onRow, resolve, reject }: Asked): void {
     if (query.name !== undefined) lent.knows.add(query.name)
     lent.unanswered += 1
     let isOver = false
@@ -233,7 +238,8 @@ export class Asker {
       over(new Error(SILENT))
       hangUp(lent.client)
     })
-    void lent.client.query(query, over)
+    if (onRow) askEach(lent.client, query, onRow, over)
+    else void lent.client.query(query, over)
   }
 
   #answered(lent: Lent, error: Error | null | undefined): void {
@@ -270,6 +276,22 @@ export class Asker {
       release(first, true)
     }
   }
+}
+
+const NO_ROWS = { rows: [] as unknown[] } as pg.QueryResult
+
+/** Without a callback, pg keeps no rows. */
+function askEach(
+  client: pg.PoolClient,
+  config: pg.QueryConfig,
+  onRow: OnRow,
+  over: (error: Error | null, result?: pg.QueryResult) => void,
+): void {
+  const query = new pg.Query(config)
+  query.on('row', onRow as (row: unknown) => void)
+  query.on('error', over)
+  query.on('end', () => over(null, NO_ROWS))
+  client.query(query)
 }
 
 /** 0: it belongs to another line. */

@@ -17,7 +17,7 @@ import type {
   Transaction,
 } from '../database.js'
 import { statementTexts } from '../schema-name.js'
-import { Asker, askClient, Patience, SILENT } from './pg-ask.js'
+import { Asker, askClient, type OnRow, Patience, SILENT } from './pg-ask.js'
 import { type Lend, lend } from './pg-lend.js'
 import { subscribe } from './pg-listener.js'
 import { preparedNames } from './pg-prepared.js'
@@ -89,18 +89,27 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>, ow
   const subscriptions = new Set<Subscription>()
   const prepared = preparedNames()
 
-  const ask = async <Row>(statement: Statement, params: readonly Param[] = [], line?: Line): Promise<Row[]> => {
+  const ask = async <Row>(
+    statement: Statement,
+    params: readonly Param[] = [],
+    line?: Line,
+    onRow?: OnRow,
+  ): Promise<Row[]> => {
     const text = render(statement)
     const values = params as Param[]
     const name = statement.hot ? prepared.nameOf(text) : undefined
-    if (name === undefined) return rowsOf(asker.ask({ text, values }, line))
-    const answer = asker.ask({ text, values, name }, line).catch(error => {
-      if (prepared.wasLost(error)) return asker.ask({ text, values }, line)
+    if (name === undefined) return rowsOf(asker.ask({ text, values }, line, onRow))
+    const answer = asker.ask({ text, values, name }, line, onRow).catch(error => {
+      if (prepared.wasLost(error)) return asker.ask({ text, values }, line, onRow)
       throw error
     })
     return rowsOf(answer)
   }
-  const query: Database['query'] = (statement, params) => ask(statement, params)
+  const asking = (line?: Line): Pick<Database, 'query' | 'each'> => ({
+    query: (statement, params) => ask(statement, params, line),
+    each: async (statement, params, onRow) => void (await ask(statement, params, line, onRow)),
+  })
+  const { query } = asking()
 
   const together = async (pieces: readonly Piece[]) => {
     const [first] = pieces
@@ -116,10 +125,10 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>, ow
     exclusive: false,
     schema: options.schema,
     now,
-    query,
+    ...asking(),
     ...(own && {
       line(name: Line) {
-        const line = lines.get(name) ?? { ...database, query: (statement, params) => ask(statement, params, name) }
+        const line = lines.get(name) ?? { ...database, ...asking(name) }
         lines.set(name, line)
         return line
       },

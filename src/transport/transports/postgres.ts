@@ -4,7 +4,7 @@
 import { type Clock, systemClock } from '../../domain/clock.js'
 import type { Enqueued, NewJob } from '../../domain/job.js'
 import { serviceOfNews } from '../../ledger/breaker.js'
-import { claim, heldBy } from '../../ledger/claim.js'
+import { claim, heldBy, readPayloads } from '../../ledger/claim.js'
 import { type Database, type ForeignClient, onLine, type Queryable, type Subscription } from '../../ledger/database.js'
 import { canBeHandedOver, canGoBehind, enqueue, enqueueBehind, enqueueOne } from '../../ledger/enqueue.js'
 import { handOver, takersOf } from '../../ledger/hand-over.js'
@@ -36,6 +36,7 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
   const channel = wakeChannel(db)
   const ours = secretChannel()
   const claims = onLine(db, 'claims')
+  const payloads = onLine(db, 'payloads')
   /** By the settler's connection. */
   const ends = [onLine(db, 'ends'), onLine(db, 'more ends')]
   let subscription: Subscription | undefined
@@ -178,6 +179,7 @@ export function postgresTransport(db: Database, clock: Clock = systemClock): Pos
         close: async () => void consumers.delete(options),
       }
     },
+    readPayloads: (jobs, onRead) => readPayloads(payloads, jobs, onRead),
     async settle(batch, by) {
       const refused = await settle(ends[by.lane] ?? db, batch, settlingShard(by.session, by.lane))
       // A note for people: failing to write it must not look like failing to settle.

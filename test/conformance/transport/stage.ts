@@ -1,4 +1,5 @@
 // A test's own corner of the transport under test: a queue nobody else uses, short ways to publish and to work.
+import { expect } from 'vitest'
 import { newJobId, type SessionId } from '../../../src/domain/ids.js'
 import type { ClaimedJob, Enqueued, NewJob } from '../../../src/domain/job.js'
 import type { Settlement } from '../../../src/domain/settlement.js'
@@ -59,7 +60,15 @@ async function workerOn(harness: TransportHarness, queue: string, options: Worke
   const session = await harness.openSession()
   const consumer = transport.consume({ session, lanes, onWake })
   const everyLane = lanes.map(lane => ({ ...lane, limit: MANY }))
-  const fetch = (limit = MANY, demand: readonly LaneDemand[] = everyLane) => consumer.fetch(demand, limit)
+  /** With all they carry, however that comes. */
+  const fetch = async (limit = MANY, demand: readonly LaneDemand[] = everyLane) => {
+    const jobs = await consumer.fetch(demand, limit)
+    const without = jobs.filter(({ apart }) => apart)
+    const came: ClaimedJob[] = []
+    if (without.length > 0) await transport.readPayloads?.(without, job => came.push(job))
+    expect(new Set(came)).toEqual(new Set(without))
+    return jobs
+  }
   return {
     session,
     fetch,
