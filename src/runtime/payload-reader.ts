@@ -64,11 +64,6 @@ export class PayloadReader {
     this.#ask()
   }
 
-  /** Nothing here is without its payload, or waits with one that was read. */
-  get isIdle(): boolean {
-    return this.#unread.size + this.#asked.size + this.#ready.size === 0
-  }
-
   close(): void {
     this.#closed.abort()
   }

@@ -48,7 +48,8 @@ export class Workload {
   readonly #settler: Settler
   readonly #executor: Executor
   readonly #gate: RateGate | undefined
-  readonly #reader: PayloadReader
+  /** Once there is a job whose payload lies apart. */
+  #reader: PayloadReader | undefined
   #session: SessionId | undefined
   #hands: Hands | undefined
   /** With brokers: since when the ledger waits for places. */
@@ -104,16 +105,6 @@ export class Workload {
       onRoom,
       onError: error => onError('rate limits', error),
     })
-    this.#reader = new PayloadReader({
-      clock,
-      random,
-      read: async (jobs, onRead) => transport.readPayloads?.(jobs, onRead),
-      onRead: held => {
-        this.#admit(held.filter(({ definition }) => definition.rateLimit))
-        this.#startWaiting()
-      },
-      onError: error => onError('reading payloads', error),
-    })
   }
 
   /** From now on ends are written under this session. */
@@ -156,7 +147,7 @@ export class Workload {
       if (job.apart) unread.push(held)
       else if (held.definition.rateLimit) rated.push(held)
     }
-    if (unread.length > 0) this.#reader.add(unread)
+    if (unread.length > 0) this.#read(unread)
     if (this.#isShut) this.giveBack()
     else {
       const isOurs = isCurrent && this.#heartbeat.safe
@@ -164,6 +155,21 @@ export class Workload {
       this.#admit(rated)
     }
     this.#startWaiting()
+  }
+
+  #read(unread: readonly Held[]): void {
+    const { clock, random, transport } = this.#runtime
+    this.#reader ??= new PayloadReader({
+      clock,
+      random,
+      read: async (jobs, onRead) => transport.readPayloads?.(jobs, onRead),
+      onRead: held => {
+        this.#admit(held.filter(({ definition }) => definition.rateLimit))
+        this.#startWaiting()
+      },
+      onError: error => this.#options.onError('reading payloads', error),
+    })
+    this.#reader.add(unread)
   }
 
   /** Those that wait for their rate limit. */
@@ -252,7 +258,7 @@ export class Workload {
   }
 
   #run(held: Held): void {
-    if (!this.#reader.isIdle) this.#reader.left(held)
+    this.#reader?.left(held)
     this.#executor.execute(this.#slots.start(held, this.#policyOf(held)))
   }
 
@@ -276,7 +282,7 @@ export class Workload {
   giveBack(which?: (held: Held) => boolean): void {
     const outcome = { type: 'interrupted', started: false } as const
     for (const held of this.#slots.release(which)) {
-      this.#reader.left(held)
+      this.#reader?.left(held)
       this.#executor.settle(held, this.#policyOf(held), outcome)
     }
   }
@@ -292,7 +298,7 @@ export class Workload {
   /** One that waited for its rate limit does not start here: held for its turn, or given back. */
   #return(held: Held, hold?: Hold): void {
     this.#slots.unreserve(held)
-    this.#reader.left(held)
+    this.#reader?.left(held)
     const outcome = { type: 'interrupted', started: false, ...(hold && { hold }) } as const
     this.#executor.settle(held, this.#policyOf(held), outcome)
   }
@@ -307,7 +313,7 @@ export class Workload {
   }
 
   async stop(): Promise<void> {
-    this.#reader.close()
+    this.#reader?.close()
     await this.#gate?.stop()
   }
 
