@@ -47,7 +47,7 @@ const LARGEST_BATCH = 1_000
  * it is done with that; and until a second lane opens, where it is far behind: another connection has to learn every statement first, and where handlers
  * and ledger share processors, two that write take turns (docs/decisions/0033, 0037).
  */
-const WORTH_SENDING = 400
+const WORTH_SENDING = 600
 const WORTH_A_LANE = 2_500
 /** What an end is for the ledger, in successes: with an attempt to be written down, three to four of them (docs/decisions/0036). */
 const workOf = ({ settlement: { decision } }: Item): number => (decision.type === 'complete' ? 1 : 4)

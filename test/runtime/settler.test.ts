@@ -94,10 +94,10 @@ describe('the settler', () => {
       await clock.advance(0)
       return flushes.map(({ names, lane }) => [names.length, lane])
     }
-    expect(await sent(399, true)).toEqual([[1, 0]])
-    expect(await sent(400, true), 'the same lane').toEqual([
+    expect(await sent(599, true)).toEqual([[1, 0]])
+    expect(await sent(600, true), 'the same lane').toEqual([
       [1, 0],
-      [400, 0],
+      [600, 0],
     ])
     expect(await sent(2_000, true), 'one behind, and no more').toEqual([
       [1, 0],
