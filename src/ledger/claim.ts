@@ -167,8 +167,9 @@ export async function claim(
   return inOrder(jobs)
 }
 
-const READ = hot(sql`
-  SELECT of.id::text AS id, (SELECT p.body FROM redrive.payload p WHERE p.id = of.id) AS body FROM unnest($1::uuid[]) of(id)`)
+// Not prepared: what is the best way to look them up while the table is small is not when it has grown.
+const READ = sql`
+  SELECT of.id::text AS id, (SELECT p.body FROM redrive.payload p WHERE p.id = of.id) AS body FROM unnest($1::uuid[]) of(id)`
 
 /** Reads the payloads of these jobs, which lie apart, and tells of each as it comes. One that is not there is left empty, which no handler can read. */
 export async function readPayloads(

@@ -105,7 +105,7 @@ export class Executor {
     const { id, lease, receipt } = job
     const situation = { outcome, job, policy, now, random }
     const decision = lane.service ? lane.service.decide(situation, id, lease, endedAt) : decide(situation)
-    if (!job.carried && job.payloadText.length > LARGE_CHARS) forgetPayload(job)
+    if (job.payloadText.length > LARGE_CHARS) forgetPayload(job)
     settler.write(
       { id, lease, receipt, outcome, decision, job, worker, durationMs: endedAt - startedAt },
       this.#written,
@@ -126,7 +126,7 @@ const refusalOf = ({ job, outcome, worker }: Ended): Events['job.refused'] => ({
   worker,
 })
 
-/** Thousands of ends may wait to be written. What a broker carried is written with its payload, so that one is kept. */
+/** Thousands of ends may wait to be written, and none needs its payload any more. */
 const LARGE_CHARS = 1_000
 
 function forgetPayload(job: { payloadText: string }): void {

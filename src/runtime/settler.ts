@@ -91,7 +91,8 @@ export function createSettler(options: SettlerOptions): Settler {
     flying.add(items)
     // A batch of one sort is one statement: it is written whole or not at all, and tried again as such.
     const groups = bySort(items)
-    if (inOrder) await Promise.all(groups.map(group => writeAll(group, lane)))
+    // What brokers carried is written on whatever connection is free: there is no order to rely on.
+    if (inOrder && !items.some(isCarried)) await Promise.all(groups.map(group => writeAll(group, lane)))
     else for (const group of groups) await writeAll(group, lane)
     flying.delete(items)
     inFlight -= items.length
@@ -189,6 +190,8 @@ const bySort = (items: Item[]): Item[][] => {
   }
   return [...groups.values()]
 }
+
+const isCarried = ({ settlement }: Item): boolean => isCarriedLease(settlement.lease)
 
 const sortOf = ({ settlement: { decision, lease } }: Item): string =>
   isCarriedLease(lease) ? `carried ${decision.type}` : decision.type

@@ -203,12 +203,22 @@ export class Slots {
     if (this.#running.length + kept >= this.#concurrency) return undefined
     const held = this.#waiting[this.#first]
     // INVARIANT: nothing starts before its payload is here.
-    if (!held || held.job.apart || !may(held)) return undefined
+    if (held?.job.apart) return this.#nextCarried(may)
+    if (!held || !may(held)) return undefined
     this.#first += 1
     if (this.#first === this.#waiting.length) {
       this.#waiting = []
       this.#first = 0
     }
+    return held
+  }
+
+  /** Brokers' jobs do not wait for what the ledger has yet to bring. */
+  #nextCarried(may: (held: Held) => boolean): Held | undefined {
+    const place = this.#waiting.findIndex(({ job }, place) => place > this.#first && job.carried)
+    const held = this.#waiting[place]
+    if (!held || !may(held)) return undefined
+    this.#waiting.splice(place, 1)
     return held
   }
 

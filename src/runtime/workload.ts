@@ -147,11 +147,11 @@ export class Workload {
       if (job.apart) unread.push(held)
       else if (held.definition.rateLimit) rated.push(held)
     }
-    if (unread.length > 0) this.#read(unread)
+    const isOurs = isCurrent && this.#heartbeat.safe
     if (this.#isShut) this.giveBack()
     else {
-      const isOurs = isCurrent && this.#heartbeat.safe
       if (!isOurs) this.giveBack(({ job }) => !this.isOnBroker(job))
+      else if (unread.length > 0) this.#read(unread)
       this.#admit(rated)
     }
     this.#startWaiting()
@@ -163,11 +163,17 @@ export class Workload {
       clock,
       random,
       read: async (jobs, onRead) => transport.readPayloads?.(jobs, onRead),
+      isInLine: held => !this.#slots.isReserved(held),
       onRead: held => {
         this.#admit(held.filter(({ definition }) => definition.rateLimit))
         this.#startWaiting()
       },
-      onError: error => this.#options.onError('reading payloads', error),
+      // Others may have more luck, and we as well, in a moment.
+      onFailed: (held, error) => {
+        this.#options.onError('reading payloads', error)
+        const unread = new Set(held)
+        this.giveBack(held => unread.has(held))
+      },
     })
     this.#reader.add(unread)
   }
@@ -290,7 +296,9 @@ export class Workload {
   /** Gives back what was claimed before then and has not started. */
   giveBackOlder(fetchedBefore: number): void {
     if (this.#slots.waitedSince() < fetchedBefore) {
-      this.giveBack(held => !this.#slots.isReserved(held) && !held.job.carried)
+      // What is on its way has waited for no place.
+      const waits = (held: Held) => !this.#slots.isReserved(held) && !this.#reader?.isComing(held)
+      this.giveBack(held => waits(held) && !held.job.carried)
     }
     this.#gate?.giveBackOlder(fetchedBefore)
   }

@@ -1,4 +1,5 @@
 // How statements are asked: with one timer for all who wait, and with the last connection kept at hand.
+import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import type { Clock } from '../../src/domain/clock.js'
 import { type Database, hot, onLine, type Statement, sql } from '../../src/ledger/database.js'
@@ -195,4 +196,62 @@ describe('a line', () => {
     expect(new Set(pids).size).toBe(1)
     for (const each of [ends, claims, db, ends]) expect(await pidOf(each)).toBe(pids[0])
   })
+
+  it('lets go of its connection where others wait for one, however much is asked on it', {
+    timeout: 20_000,
+  }, async () => {
+    const { db, claims, ends } = await lines({ poolSize: 2 })
+    let asked = 0
+    let over = false
+    /** Two on their way at any time, so that the line is never at rest. */
+    const busy = async (line: Database) => {
+      while (!over) {
+        await line.query(SLEEP)
+        asked += 1
+      }
+    }
+    const all = [claims, claims, ends, ends].map(busy)
+    await until('both lines are busy', () => asked > 4)
+    await db.query(PID)
+    await db.transaction(async tx => tx.query(PID))
+    over = true
+    await Promise.all(all)
+  })
+
+  it('gives each statement its own time, from its turn on, and all up whose connection fell silent', async () => {
+    const clock = manualClock()
+    const { claims, url } = await lines({ clock })
+    const pid = await pidOf(claims)
+    const wait = (key: number) => claims.query(sql`SELECT pg_advisory_xact_lock(${String(key)})`)
+    const [first, second] = await Promise.all([holding(url, 1), holding(url, 2)])
+    const asked = [wait(1), wait(2), pidOf(claims)] as const
+    const outcomes = Promise.allSettled(asked)
+    await first.untilWaited()
+    await clock.advance(34_000)
+    await first.letGo()
+    await asked[0]
+    await second.untilWaited()
+    await clock.advance(34_999)
+    expect(clock.pending, 'it has 35 seconds').toBeGreaterThan(0)
+    await clock.advance(1)
+    expect(await outcomes).toMatchObject([
+      { status: 'fulfilled' },
+      { reason: { code: 'STATEMENT_TIMEOUT' } },
+      { status: 'rejected' },
+    ])
+    await second.letGo()
+    expect(await pidOf(claims)).not.toBe(pid)
+  })
 })
+
+/** Somebody who has an advisory lock that others wait for. */
+async function holding(url: string, key: number) {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query('SELECT pg_advisory_lock($1)', [key])
+  const waited = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = ${key} AND NOT granted`
+  return {
+    untilWaited: () => until('somebody waits', async () => (await administer(url, waited)).length > 0),
+    letGo: () => client.end(),
+  }
+}

@@ -1,8 +1,11 @@
 // Jobs with large payloads, as a worker runs them: in order, beside small ones, under rate limits, and never without what they carry.
-import { describe, expect, it } from 'vitest'
+import pg from 'pg'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { openRedrive } from '../../src/index.js'
 import { sql } from '../../src/ledger/database.js'
 import { defineJob, type Handler } from '../../src/runtime/definition.js'
 import type { Runtime } from '../../src/runtime/runtime.js'
+import { freshDatabase } from '../support/databases.js'
 import { gate } from '../support/gate.js'
 import { openRuntime } from '../support/runtime.js'
 import { until } from '../support/until.js'
@@ -119,4 +122,55 @@ describe.each(['server', 'memory'] as const)('%s', kind => {
     await done
     expect(await see(id)).toMatchObject({ state: 'completed', attempt: 1, result: 5_000 })
   })
+})
+
+it('are waited for on a slow way: what is coming does not go back after a second', async () => {
+  const slow = gate()
+  let questions = 0
+  const { work, enqueue, next, see } = await openRuntime(
+    'server',
+    reading(async ask => {
+      questions += 1
+      await slow.passed
+      await ask()
+    }),
+  )
+  const done = next('job.completed')
+  const job = aJob(async () => {})
+  const id = await enqueue(job, parcel(1, 5_000))
+  work([job], { pollMs: 20 })
+  await until('it was asked for', () => questions === 1)
+  const { claimedAt } = (await see(id)) as { claimedAt?: unknown }
+  const since = performance.now()
+  await until('two looks for work later than a second', () => performance.now() - since > 1_200)
+  expect((await see(id)) as { claimedAt?: unknown }).toMatchObject({ state: 'active', claimedAt })
+  slow.open()
+  await done
+  expect(questions).toBe(1)
+})
+
+it('come all at once on a pool that is yours, which may be of another version', async () => {
+  const { url } = await freshDatabase('server')
+  const pool = new pg.Pool({ connectionString: url, max: 3 })
+  const redrive = await openRedrive({ database: pool, env: { LOG_LEVEL: 'silent' }, pollMs: 20 })
+  onTestFinished(async () => {
+    await redrive.close({ graceMs: 0 })
+    await pool.end()
+  })
+  const ran = gate<Parcel>()
+  const job = aJob(payload => ran.open(payload))
+  await redrive.enqueue(job, parcel(1, 5_000))
+  redrive.work([job])
+  expect(await ran.passed).toEqual(parcel(1, 5_000))
+})
+
+it('come although a limit for queries is in the address', async () => {
+  const { url } = await freshDatabase('server')
+  const redrive = await openRedrive({ database: `${url}?query_timeout=20000`, env: { LOG_LEVEL: 'silent' } })
+  onTestFinished(() => redrive.close({ graceMs: 0 }))
+  const ran = gate<Parcel>()
+  const job = aJob(payload => ran.open(payload))
+  await redrive.enqueue(job, parcel(1, 5_000))
+  redrive.work([job])
+  expect(await ran.passed).toEqual(parcel(1, 5_000))
 })

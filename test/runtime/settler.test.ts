@@ -8,6 +8,7 @@ import { type Gate, gate } from '../support/gate.js'
 import { completed, retried } from '../support/settlements.js'
 
 const end = (name: string): Settlement => completed({ id: name as JobId, lease: `lease of ${name}` as Lease })
+const CARRIED = 'carried-1' as Lease
 const names = (batch: readonly Settlement[]) => batch.map(({ id }) => String(id))
 
 /** A settler whose flushes wait until the story lets them through: `flushes[n].gate.open(refused)`. */
@@ -112,9 +113,9 @@ describe('the settler', () => {
   })
 
   it('writes the sorts of a batch one after the other, or sends them one behind the other', async () => {
-    const sorts = async (inOrder: boolean) => {
+    const sorts = async (inOrder: boolean, first = end('a')) => {
       const { clock, settler, flushes } = story({ inOrder })
-      void settler.settle(end('a'))
+      void settler.settle(first)
       void settler.settle(retried({ id: 'b' as JobId, lease: 'lease of b' as Lease }))
       void settler.settle(end('c'))
       await clock.advance(0)
@@ -122,6 +123,8 @@ describe('the settler', () => {
     }
     expect(await sorts(false)).toEqual([['a', 'c']])
     expect(await sorts(true)).toEqual([['a', 'c'], ['b']])
+    const carried = { ...end('a'), lease: CARRIED }
+    expect(await sorts(true, carried), 'what brokers carried has no order').toEqual([['a']])
   })
 
   it('cuts a batch short whose results are long', async () => {

@@ -40,3 +40,17 @@ it('jobs of several lanes are counted where they belong', () => {
     ['resize', 1],
   ])
 })
+
+it('the line stops at a job whose payload is not there; only what a broker carries goes past it', () => {
+  const slots = new Slots([send, resize], 4, () => undefined)
+  const unread = { ...jobOf(send, 1), apart: true }
+  const [ledgers, brokers] = [jobOf(send, 2), { ...jobOf(resize, 3), carried: true } as const]
+  for (const job of [unread, ledgers, brokers]) slots.hold(job, 0)
+  expect(slots.next()?.job).toBe(brokers)
+  expect(slots.next()).toBeUndefined()
+  expect(slots.waitingCount).toBe(2)
+  unread.apart = false
+  expect(slots.next()?.job).toBe(unread)
+  expect(slots.next()?.job).toBe(ledgers)
+  expect(slots.next()).toBeUndefined()
+})

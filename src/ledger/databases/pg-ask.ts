@@ -60,8 +60,10 @@ interface Lent {
   readonly knows: Set<string>
   /** The line that was last asked there. */
   line: string | undefined
-  /** How many statements are not answered yet: several on a line only. */
-  unanswered: number
+  /** For each statement that is not answered yet, in their order: several on a line only. Called when it is its turn. */
+  readonly turns: (() => void)[]
+  /** What is to be asked on its line when it has been given back, because somebody waits for a connection. */
+  readonly parked: Asked[]
   /** Why nobody is to ask there any more. */
   failed: Error | undefined
   /** When it was last answered. */
@@ -80,8 +82,8 @@ interface Asked {
   readonly reject: (error: Error) => void
 }
 
-/** One that claims, one that settles, one for everything else. */
-const MOST_KEPT = 3
+/** One that claims, one that reads payloads, one that settles, one for everything else. */
+const MOST_KEPT = 4
 /** A line that nobody has asked for so long has no connection of its own any more: an idle process needs only one. */
 const RESTS_MS = 100
 
@@ -95,7 +97,8 @@ const RESTS_MS = 100
  * has the next one as soon as it is done with one, whatever this process is doing just then (docs/decisions/0037).
  */
 export class Asker {
-  readonly #pool: Pick<pg.Pool, 'connect'> & Partial<Pick<pg.Pool, 'waitingCount' | 'totalCount' | 'options'>>
+  readonly #pool: Pick<pg.Pool, 'connect'> &
+    Partial<Pick<pg.Pool, 'waitingCount' | 'totalCount' | 'idleCount' | 'options'>>
   readonly #patience: Patience
   readonly #clock: Clock
   readonly #idleMs: number
@@ -142,8 +145,10 @@ export class Asker {
   #askInLine(line: string, asked: Asked): void {
     const there = this.#lines.get(line)
     if (Array.isArray(there)) there.push(asked)
-    else if (there) this.#askOn(there, asked)
-    else this.#openLine(line, asked)
+    else if (!there) this.#openLine(line, asked)
+    // A line that always has something on its way must not keep its connection from whoever waits for one.
+    else if (there.parked.length > 0 || this.#pool.waitingCount) there.parked.push(asked)
+    else this.#askOn(there, asked)
   }
 
   #openLine(line: string, first: Asked): void {
@@ -194,12 +199,12 @@ export class Asker {
       }
     }
     if (best >= 0) return this.#kept.splice(best, 1)[0]
-    return this.#kept.length === MOST_KEPT || !this.#poolHasMore() ? this.#kept.pop() : undefined
+    return this.#poolHasMore() ? undefined : this.#kept.pop()
   }
 
   #poolHasMore(): boolean {
-    const { totalCount = 0, options } = this.#pool
-    return totalCount < (options?.max ?? Number.POSITIVE_INFINITY)
+    const { totalCount = 0, idleCount = 0, options } = this.#pool
+    return idleCount > 0 || totalCount < (options?.max ?? Number.POSITIVE_INFINITY)
   }
 
   #lent(client: pg.PoolClient): Lent {
@@ -207,7 +212,8 @@ export class Asker {
       client,
       knows: new Set(),
       line: undefined,
-      unanswered: 0,
+      turns: [],
+      parked: [],
       failed: undefined,
       keptAt: 0,
       // What is under way is told by its answer.
@@ -224,33 +230,41 @@ export class Asker {
 
   #askOn(lent: Lent, { query, onRow, resolve, reject }: Asked): void {
     if (query.name !== undefined) lent.knows.add(query.name)
-    lent.unanswered += 1
     let isOver = false
+    let waiting: Waiting | undefined
     const over = (error?: Error | null, result?: pg.QueryResult) => {
       if (isOver) return
       isOver = true
-      this.#patience.end(waiting)
+      if (waiting) this.#patience.end(waiting)
       this.#answered(lent, error)
       if (error) reject(error)
       else resolve(result as pg.QueryResult)
     }
-    const waiting = this.#patience.begin(() => {
-      over(new Error(SILENT))
-      hangUp(lent.client)
-    })
+    // What waits behind others has its own time, from its turn on.
+    const turn = () => {
+      waiting = this.#patience.begin(() => {
+        over(new Error(SILENT))
+        hangUp(lent.client)
+      })
+    }
+    if (lent.turns.push(turn) === 1) turn()
     if (onRow) askEach(lent.client, query, onRow, over)
     else void lent.client.query(query, over)
   }
 
   #answered(lent: Lent, error: Error | null | undefined): void {
-    lent.unanswered -= 1
+    lent.turns.shift()
     if (error) lent.failed ??= error
-    if (lent.unanswered > 0 && !lent.failed) return
+    const isLast = lent.turns.length === 0
+    if (!isLast) lent.turns[0]?.()
+    if (!isLast && !lent.failed) return
     if (lent.line !== undefined && this.#lines.get(lent.line) === lent) this.#lines.delete(lent.line)
     // What was sent behind a statement that failed is answered all the same, and still to be heard.
-    if (lent.unanswered > 0) return
-    if (lent.failed) release(lent, lent.failed)
-    else this.#keepOrRelease(lent)
+    if (isLast) {
+      if (lent.failed) release(lent, lent.failed)
+      else this.#keepOrRelease(lent)
+    }
+    for (const parked of lent.parked.splice(0)) this.#askInLine(lent.line as string, parked)
   }
 
   #keepOrRelease(lent: Lent): void {
@@ -280,15 +294,24 @@ export class Asker {
 
 const NO_ROWS = { rows: [] as unknown[] } as pg.QueryResult
 
-/** Without a callback, pg keeps no rows. */
+/** Without a callback, pg keeps no rows; but with a limit of its own (`query_timeout` in a URL), it tells only who gave one. */
 function askEach(
   client: pg.PoolClient,
   config: pg.QueryConfig,
   onRow: OnRow,
   over: (error: Error | null, result?: pg.QueryResult) => void,
 ): void {
+  const tell = onRow as (row: unknown) => void
+  const { connectionParameters } = client as unknown as { connectionParameters?: { query_timeout?: unknown } }
+  if (connectionParameters?.query_timeout) {
+    client.query(config, (error, result) => {
+      if (!error) result.rows.forEach(tell)
+      over(error, NO_ROWS)
+    })
+    return
+  }
   const query = new pg.Query(config)
-  query.on('row', onRow as (row: unknown) => void)
+  query.on('row', tell)
   query.on('error', over)
   query.on('end', () => over(null, NO_ROWS))
   client.query(query)

@@ -105,9 +105,14 @@ function pooled(pool: PoolLike, options: PgOptions, end: () => Promise<void>, ow
     })
     return rowsOf(answer)
   }
+  const eachOn =
+    (line?: Line): NonNullable<Database['each']> =>
+    async (statement, params, onRow) =>
+      void (await ask(statement, params, line, onRow))
+  // A pool that is not ours may be another version of pg, which would not know our queries.
   const asking = (line?: Line): Pick<Database, 'query' | 'each'> => ({
     query: (statement, params) => ask(statement, params, line),
-    each: async (statement, params, onRow) => void (await ask(statement, params, line, onRow)),
+    ...(own && { each: eachOn(line) }),
   })
   const { query } = asking()
 
