@@ -199,12 +199,10 @@ export class Slots {
 
   /** The next one that waits, if there is a place for it and it may start. */
   next(may: (held: Held) => boolean = () => true): Held | undefined {
-    const kept = Math.min(this.#reserved.size, this.mostReserved)
-    if (this.#running.length + kept >= this.#concurrency) return undefined
+    if (!this.#hasPlace) return undefined
     const held = this.#waiting[this.#first]
     // INVARIANT: nothing starts before its payload is here.
-    if (held?.job.apart) return this.#nextCarried(may)
-    if (!held || !may(held)) return undefined
+    if (!held || held.job.apart || !may(held)) return undefined
     this.#first += 1
     if (this.#first === this.#waiting.length) {
       this.#waiting = []
@@ -213,13 +211,19 @@ export class Slots {
     return held
   }
 
-  /** Brokers' jobs do not wait for what the ledger has yet to bring. */
-  #nextCarried(may: (held: Held) => boolean): Held | undefined {
+  /** The next one that a broker carries, if the line stops at one whose payload the ledger has yet to bring: it does not wait for that. */
+  nextCarried(may: (held: Held) => boolean = () => true): Held | undefined {
+    if (!this.#hasPlace || !this.#waiting[this.#first]?.job.apart) return undefined
     const place = this.#waiting.findIndex(({ job }, place) => place > this.#first && job.carried)
     const held = this.#waiting[place]
     if (!held || !may(held)) return undefined
     this.#waiting.splice(place, 1)
     return held
+  }
+
+  get #hasPlace(): boolean {
+    const kept = Math.min(this.#reserved.size, this.mostReserved)
+    return this.#running.length + kept < this.#concurrency
   }
 
   /** From now on it runs: the same object, with the right to stop it and the policy that holds for it. */

@@ -209,7 +209,7 @@ export class Workload {
     const isSafe = this.#heartbeat.safe
     const may = (held: Held) => this.#mayStart(held, isSafe)
     for (;;) {
-      const next = this.#slots.next(may)
+      const next = this.#slots.next(may) ?? (this.#hands && this.#slots.nextCarried(may))
       if (!next) break
       if (!this.#gate || this.#gate.lets(next)) this.#run(next)
     }

@@ -46,10 +46,12 @@ it('the line stops at a job whose payload is not there; only what a broker carri
   const unread = { ...jobOf(send, 1), apart: true }
   const [ledgers, brokers] = [jobOf(send, 2), { ...jobOf(resize, 3), carried: true } as const]
   for (const job of [unread, ledgers, brokers]) slots.hold(job, 0)
-  expect(slots.next()?.job).toBe(brokers)
   expect(slots.next()).toBeUndefined()
+  expect(slots.nextCarried()?.job).toBe(brokers)
+  expect(slots.nextCarried()).toBeUndefined()
   expect(slots.waitingCount).toBe(2)
   unread.apart = false
+  expect(slots.nextCarried(), 'the line goes on').toBeUndefined()
   expect(slots.next()?.job).toBe(unread)
   expect(slots.next()?.job).toBe(ledgers)
   expect(slots.next()).toBeUndefined()
