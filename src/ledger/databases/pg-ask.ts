@@ -304,7 +304,7 @@ function askEach(
   const tell = onRow as (row: unknown) => void
   const { connectionParameters } = client as unknown as { connectionParameters?: { query_timeout?: unknown } }
   if (connectionParameters?.query_timeout) {
-    client.query(config, (error, result) => {
+    void client.query(config, (error, result) => {
       if (!error) result.rows.forEach(tell)
       over(error, NO_ROWS)
     })
