@@ -2,8 +2,9 @@
 // is made here. Needs connections that send without waiting (`pipeline`) and can be given bytes: those of a pool of our own.
 import type { Clock } from '../../domain/clock.js'
 import type { Piece, Statement, WireParam } from '../database.js'
-import { askClient, type Patience } from './pg-ask.js'
+import { askClient } from './pg-ask.js'
 import type { Lend } from './pg-lend.js'
+import type { Patience } from './pg-patience.js'
 import type { PreparedNames } from './pg-prepared.js'
 
 export interface TogetherOptions {

@@ -17,9 +17,10 @@ import type {
   Transaction,
 } from '../database.js'
 import { statementTexts } from '../schema-name.js'
-import { Asker, askClient, type OnRow, Patience, SILENT } from './pg-ask.js'
+import { Asker, askClient, type OnRow, SILENT } from './pg-ask.js'
 import { type Lend, lend } from './pg-lend.js'
 import { subscribe } from './pg-listener.js'
+import { Patience } from './pg-patience.js'
 import { preparedNames } from './pg-prepared.js'
 import { sendTogether } from './pg-together.js'
 
